@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 import bridgetrack as bt
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline import finding, mask_candidates
-from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions import describe
 from bridgetrack.regions.regions import Regions, regions_of_labels
@@ -270,7 +270,7 @@ def by_stage(names: list[str], given: argparse.Namespace) -> None:
         clock.seconds.clear()
         job = run(finding.MaskJob.of(finding.Finding(), image))
         steps = job.choices()
-        cells = sum(int(s.chosen.sum()) for s in steps if isinstance(s, FrameChoice))
+        cells = sum(int(s.chosen.sum()) for s in steps if isinstance(s, Candidates))
         each = [f"{clock.seconds[stage] / image.n_frames:.2f}" for stage in STAGES]
         print(row(name, cells, *each, f"{clock.seconds.total() / image.n_frames:.2f}"), flush=True)
 

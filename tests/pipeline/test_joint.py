@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,13 +18,13 @@ from bridgetrack.hypotheses.alternatives import alternative_evidence
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.joint import (
+    BIAS,
     Candidates,
-    FrameChoice,
     choose_jointly,
     measure_regions,
     region_events,
 )
-from bridgetrack.regions.regions import Regions, concatenate, labels_of, regions_of_labels
+from bridgetrack.regions.regions import concatenate, labels_of, regions_of_labels
 from bridgetrack.regions.score import choose_by_frame
 
 SHAPE = (60, 80)
@@ -60,9 +62,10 @@ def candidates(scores: dict[tuple[int, str], float], pins: set[tuple[int, str]])
         parts = [regions_of_labels(m.astype(np.int32), t) for m in masks.values()]
         regions = concatenate(parts)
         table = measure_regions(regions, None, (1.0, 1.0))
-        score = [scores.get((t, n), 2.0 if n in TRUE else -2.0) for n in NAMES]
+        score = np.array([scores.get((t, n), 2.0 if n in TRUE else -2.0) for n in NAMES])
         pinned = np.array([(t, n) in pins for n in NAMES])
-        return Candidates(regions, table, np.array(score), pinned)
+        likely = choose_by_frame(regions, score - BIAS)
+        return Candidates(t, regions, table, score, pinned, likely)
 
     return of
 
@@ -72,11 +75,11 @@ def solve(
     pins: set[tuple[int, str]] | None = None,
     n_frames: int = N_FRAMES,
     **frames: int,
-) -> tuple[list[FrameChoice], list[set[str]]]:
+) -> tuple[list[Candidates], list[set[str]]]:
     geometry = Geometry(n_frames, SHAPE, (1.0, 1.0))
     source = candidates(scores or {}, pins or set())
     work = choose_jointly(map(source, range(n_frames)), geometry, (), shipped_model(), **frames)
-    found = [step for step in work if isinstance(step, FrameChoice)]
+    found = [step for step in work if isinstance(step, Candidates)]
     assert [c.frame for c in found] == list(range(n_frames))
     return found, [{NAMES[r] for r in np.flatnonzero(c.chosen)} for c in found]
 
@@ -144,7 +147,7 @@ def test_no_pixel_twice_and_windows_agree(seed: int, frames: int, overlap: int) 
     whole, names = solve(scores, window=N_FRAMES, overlap=1)
     parts, _ = solve(scores, window=frames, overlap=overlap)
     for choice in (*whole, *parts):
-        chosen = choice.candidates.regions.select(choice.chosen)
+        chosen = choice.regions.select(choice.chosen)
         assert np.count_nonzero(labels_of(chosen, np.arange(len(chosen)))) == len(chosen.pixels)
     assert all(chosen for chosen in names)
 
@@ -157,10 +160,9 @@ def test_a_frame_without_candidates(empty: int) -> None:
         one = of(t)
         if t != empty:
             return one
-        none: Regions = one.regions.select(np.zeros(len(one.regions), dtype=bool))
-        return Candidates(none, one.table.iloc[:0], np.zeros(0), np.zeros(0, dtype=bool))
+        return replace(one, chosen=np.zeros(len(one.regions), dtype=bool)).cells
 
     geometry = Geometry(N_FRAMES, SHAPE, (1.0, 1.0))
     work = choose_jointly(map(gap, range(N_FRAMES)), geometry, (), shipped_model())
-    found = [step for step in work if isinstance(step, FrameChoice)]
+    found = [step for step in work if isinstance(step, Candidates)]
     assert [int(c.chosen.sum()) for c in found] == [3 * (t != empty) for t in range(N_FRAMES)]

@@ -18,7 +18,7 @@ from bridgetrack.pipeline.finding import (
     MaskJob,
     finding_to_json,
 )
-from bridgetrack.pipeline.joint import FrameChoice
+from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import MendSite, act
 from bridgetrack.regions.mend import Mend, MendKind
@@ -41,9 +41,9 @@ def found(
     return frames
 
 
-def choices(image: Movie, how: Finding, answers: MaskAnswers | None = None) -> list[FrameChoice]:
+def choices(image: Movie, how: Finding, answers: MaskAnswers | None = None) -> list[Candidates]:
     job = run(MaskJob.of(how, image, answers))
-    return [step for step in job.choices() if isinstance(step, FrameChoice)]
+    return [step for step in job.choices() if isinstance(step, Candidates)]
 
 
 def test_cells_of_a_network_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_what_was_brought_along_is_among_the_choices(monkeypatch: pytest.MonkeyP
     odd[:, 70:94, 62:66] = 2  # across a nucleus
     how = Finding(NUCLEI, given=open_labels(odd))
     for c in choices(open_movie(images), how):
-        regions = c.candidates.regions
+        regions = c.regions
         areas = regions.area[regions.votes[:, regions.sources.index("labels")] > 0]
         assert {6 * 55, 24 * 4} <= set(areas.tolist())
 

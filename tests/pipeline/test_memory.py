@@ -19,8 +19,9 @@ from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.pipeline.finding import Finding, MaskJob
-from bridgetrack.pipeline.joint import Candidates, FrameChoice, choose_jointly
+from bridgetrack.pipeline.joint import Candidates, choose_jointly
 from bridgetrack.progress import run
+from bridgetrack.regions.regions import Regions
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import drawn
@@ -96,12 +97,12 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory(
     cells = SegmentationSettings(diameter=14, foreground="bright")
     # What the movie teaches comes of at most twelve of its frames, however long it is.
     how = Finding(cells, learned=MovieScore(starting_score()))
-    seen: list[weakref.ref[Candidates]] = []
+    seen: list[weakref.ref[Regions]] = []
     alive = 0
 
-    def taken(choice: FrameChoice) -> None:  # whoever calls keeps what is to be kept
+    def taken(choice: Candidates) -> None:  # whoever calls keeps what is to be kept
         nonlocal alive
-        seen.append(weakref.ref(choice.candidates))
+        seen.append(weakref.ref(choice.regions))
         gc.collect()  # what nobody holds any more goes sooner or later
         # The peak is that of work on one frame, beside which candidates are small.
         alive = sum(one() is not None for one in seen)
@@ -112,7 +113,7 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory(
         tracemalloc.start()
         try:
             for step in run(MaskJob.of(how, movie)).choices():
-                if isinstance(step, FrameChoice):
+                if isinstance(step, Candidates):
                     taken(step)
             return tracemalloc.get_traced_memory()[1]
         finally:

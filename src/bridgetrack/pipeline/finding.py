@@ -26,7 +26,7 @@ from bridgetrack.movie.movie import (
     label_frame,
     looks_like_labels,
 )
-from bridgetrack.pipeline.joint import FrameChoice, choose_jointly
+from bridgetrack.pipeline.joint import Candidates, choose_jointly
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings, learned_score
 from bridgetrack.pipeline.mask_changes import (
     MaskChange,
@@ -206,9 +206,7 @@ class MaskJob:
             image, how.settings, scale=scale, backend=how.backend, network=how.network
         )
 
-    def choices(
-        self, weights: Model | None = None
-    ) -> Generator[Progress | FrameChoice, None, None]:
+    def choices(self, weights: Model | None = None) -> Generator[Progress | Candidates, None, None]:
         """Choose the cells among candidates; a window of frames is in memory.
 
         Cells at the frame's edge are left out, where that was asked for, after the choice: while it
@@ -223,24 +221,22 @@ class MaskJob:
             if isinstance(step, Progress) or settings is None or not settings.clear_border:
                 yield step
                 continue
-            regions = step.candidates.regions
+            regions = step.regions
             brought = regions.voted(*label_sources(self.reader.labels))
-            stays = step.candidates.pinned | brought | ~regions.at_edge()
+            stays = step.pinned | brought | ~regions.at_edge()
             yield replace(step, chosen=step.chosen & stays)
 
-    def _labelled(self, choice: FrameChoice) -> NDArray[np.int32]:
-        """Labels; those brought along keep their numbers where cells stay as they are.
-
-        Cells that are repaired are drawn as they were where they stay. Cells that are found have
-        the outline of the built-in method where that is larger, since candidates end above some
-        share of their height. What somebody drew or called right is drawn as chosen.
-        """
+    def _labelled(self, choice: Candidates) -> NDArray[np.int32]:
+        """Labels; those brought along keep their numbers where cells stay as they are."""
         t, finding, answers = choice.frame, self.finding, self.reader.answers
-        labels = labels_of(choice.candidates.regions, choice.chosen)
+        labels = labels_of(choice.regions, choice.chosen)
         brought = label_frame(finding.brought[0], t) if finding.brought else None
         before = None if brought is None else brought.astype(np.int64)
         found = finding.given is None
-        outlines = choice.candidates.read if found else before
+        # Cells that are repaired are drawn as they were where they stay. Cells that are found have
+        # the outline of the built-in method where that is larger, since candidates end above some
+        # share of their height. What somebody drew or called right is drawn as chosen.
+        outlines = choice.read if found else before
         if outlines is not None:
             cells, right = regions_of_labels(outlines, t), as_candidates(answers, {t})
             wrong = cells.select(targets(cells, answers) < 0).pixels

@@ -65,28 +65,23 @@ WINDOW, OVERLAP = 8, 3
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidate regions of one frame, measured and scored."""
+    """Candidate regions of one frame, measured and scored, and those among them that are cells."""
 
+    frame: int  # its number
     regions: Regions  # their pixels
     table: pd.DataFrame  # what was measured of them, one row each (`measure_regions`)
     scores: Array  # how likely each is one cell, as log-odds, shape (R,)
     pinned: Mask  # regions that a person said exist, shape (R,)
+    chosen: Mask  # which exist: a guess by this frame alone until it is decided, shape (R,)
     read: NDArray[np.int32] | None = None  # labels of the built-in method, see `Described`
 
-    def only(self, exist: Mask) -> Candidates:
-        """Those that are known to exist."""
-        table = self.table[exist].reset_index(drop=True)
-        sure = np.ones(int(exist.sum()), dtype=bool)
-        return Candidates(self.regions.select(exist), table, self.scores[exist], sure)
-
-
-@dataclass(frozen=True)
-class FrameChoice:
-    """What was decided in one frame."""
-
-    frame: int  # its number
-    candidates: Candidates  # what there was to choose from
-    chosen: Mask  # which regions exist, shape (R,)
+    @property
+    def cells(self) -> Candidates:
+        """Those that were chosen, and exist for certain now."""
+        table = self.table[self.chosen].reset_index(drop=True)
+        sure = np.ones(len(table), dtype=bool)
+        regions, scores = self.regions.select(self.chosen), self.scores[self.chosen]
+        return Candidates(self.frame, regions, table, scores, sure, sure)
 
 
 def measure_regions(
@@ -137,7 +132,7 @@ def choose_jointly(
     model: Model,
     window: int = WINDOW,
     overlap: int = OVERLAP,
-) -> Generator[Progress | FrameChoice, None, None]:
+) -> Generator[Progress | Candidates, None, None]:
     """Choose regions together with what happens to them, a window of frames at a time.
 
     `candidates` are those of every frame of the movie, in order, measured in its `channels`; some
@@ -146,14 +141,12 @@ def choose_jointly(
 
     Raises an `InputError` where answers about regions exclude each other.
     """
-    n, first, held = geometry.n_frames, 0, list[FrameChoice]()
+    n, first, held = geometry.n_frames, 0, list[Candidates]()
     while first < n:
         last = min(first + window, n)
         for t in range(held[-1].frame + 1 if held else 0, last):
             yield Progress("Finding candidates", t / n)
-            found = next(candidates)
-            likely = choose_by_frame(found.regions, found.scores - BIAS)
-            held.append(FrameChoice(t, found, likely))
+            held.append(next(candidates))
         yield (choosing := Progress("Choosing masks", last / n))
         if n == 1 or not any(len(one.chosen) for one in held):
             held = [_alone(one) for one in held]
@@ -163,16 +156,12 @@ def choose_jointly(
         yield from (one for one in held if first <= one.frame < stop)
         # The last decided frame ties the next window to the past: only what exists is left of it.
         past, *held = (one for one in held if one.frame >= stop - 1)
-        exist = past.candidates.only(past.chosen)
-        held = [FrameChoice(past.frame, exist, exist.pinned), *held]
-        first = stop
+        held, first = [past.cells, *held], stop
 
 
-def _alone(one: FrameChoice) -> FrameChoice:
+def _alone(one: Candidates) -> Candidates:
     """A movie of one frame, and frames without any candidate, have no events."""
-    candidates = one.candidates
-    worth = TRUST * candidates.scores - BIAS
-    regions, there = candidates.regions, candidates.pinned
+    regions, there, worth = one.regions, one.pinned, TRUST * one.scores - BIAS
     atoms = exclusions(regions)
     taken = atoms @ there.astype(np.int64)
     if (taken > 1).any():
@@ -183,32 +172,30 @@ def _alone(one: FrameChoice) -> FrameChoice:
 
 
 def _together(
-    window: list[FrameChoice],
+    window: list[Candidates],
     geometry: Geometry,
     channels: tuple[str, ...],
     model: Model,
     told: Progress,
-) -> Steps[list[FrameChoice]]:
-    """Decide about successive frames; what is chosen in them so far is a guess.
-
-    A region that exists earns its score less the bias. That is the same for every choice as
-    charging it to the event *no cell*.
-    """
-    parts = [one.candidates for one in window]
-    frames = [np.full(len(part.regions), k, dtype=np.int64) for k, part in enumerate(parts)]
-    pairs = zip(parts, frames, strict=True)
-    regions = concatenate([replace(part.regions, frame=frame) for part, frame in pairs])
-    table = pd.concat([part.table for part in parts], ignore_index=True)
+) -> Steps[list[Candidates]]:
+    """Decide about successive frames; what is chosen in them so far is a guess."""
+    frames = [np.full(len(one.regions), k, dtype=np.int64) for k, one in enumerate(window)]
+    pairs = zip(window, frames, strict=True)
+    regions = concatenate([replace(one.regions, frame=frame) for one, frame in pairs])
+    table = pd.concat([one.table for one in window], ignore_index=True)
     table = table.assign(frame=regions.frame).astype({"label": np.int64})
     detections = Detections(table, replace(geometry, n_frames=len(window)), channels)
-    events, matrix = region_events(regions, detections, np.concatenate([w.chosen for w in window]))
+    likely = np.concatenate([one.chosen for one in window])
+    events, matrix = region_events(regions, detections, likely)
     weights = model.aligned(matrix.features).copy()
     weights[[matrix.features.keys.index(key) for key in _COMPARING]] = 0.0
     scores, allowed = matrix.scores(weights), np.ones(len(events), dtype=bool)
-    absent = events.of(Event.FALSE)  # one for each region
+    # A region that exists earns its score less the bias. That is the same for every choice as
+    # charging it to the event *no cell*, of which there is one for each region.
+    absent = events.of(Event.FALSE)
     region = events.sources[absent, 0]
-    scores[absent] = BIAS - TRUST * np.concatenate([part.scores for part in parts])[region]
-    allowed[absent] = ~np.concatenate([part.pinned for part in parts])[region]
+    scores[absent] = BIAS - TRUST * np.concatenate([one.scores for one in window])[region]
+    allowed[absent] = ~np.concatenate([one.pinned for one in window])[region]
     work = solve_steps(_program(regions, detections, events), scores, allowed, _LIMITS)
     try:
         solution = yield from relayed(work, lambda _: told)

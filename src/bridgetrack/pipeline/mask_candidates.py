@@ -133,7 +133,8 @@ class MaskReader:
             kept = prune(regions, np.where(wrong, -np.inf, scores), PER_CELL, sure=sure)
             part = regions.select(kept)
             table = measure_regions(part, self.movie.frame(t), self.movie.geometry.scale)
-            yield Candidates(part, table, scores[kept], drawn[kept], found.read)
+            likely = choose_by_frame(part, scores[kept] - BIAS)
+            yield Candidates(t, part, table, scores[kept], drawn[kept], likely, found.read)
 
 
 def learned_score(reader: MaskReader) -> Steps[MovieScore]:
