@@ -365,14 +365,10 @@ def write_cells(cells: Movie | Detections, folder: Path) -> Steps[None]:
         with replacing(path, "the cells") as spare:
             cells.table[columns].to_csv(spare, index=False, lineterminator="\n")
         return
-    labels, highest = cells, 0
-    for t in range(labels.n_frames):
-        highest = max(highest, int(label_frame(labels, t).max(initial=0)))
-        yield Progress("Keeping the cells", 0.3 * t / labels.n_frames)
-    dtype = "uint16" if highest < 2**16 else "uint32"
-    with staged(path) as spare, label_writer(spare, labels.geometry, dtype=dtype) as write:
-        for t in range(labels.n_frames):
-            write(label_frame(labels, t))
+    with staged(path) as spare, label_writer(spare, cells.geometry, dtype="uint32") as write:
+        for t in range(cells.n_frames):
+            write(label_frame(cells, t))
+            yield Progress("Keeping the cells", (t + 1) / cells.n_frames)
 
 
 def write_image(image: Movie, folder: Path, place: Path) -> MovieFile:

@@ -304,9 +304,8 @@ def inference_words(tracking: Tracking) -> str:
     """How events were chosen and what was found, in two sentences."""
     counts, use = count_events(tracking.tracks), use_of_annotations(tracking)
     gap, windows = tracking.solution.gap, tracking.windows
-    n = len(tracking.scene.hypotheses) if windows is None else windows.hypotheses
-    words = f"Out of {n:,} hypotheses the best explanation of the whole movie was chosen by "
-    words += "integer programming (python-mip, HiGHS), "
+    words = f"Out of {tracking.proposed:,} hypotheses the best explanation of the whole movie was "
+    words += "chosen by integer programming (python-mip, HiGHS), "
     words += "proven optimal" if gap < 1e-6 else f"within {gap:.3g} of the best score"
     if windows is not None:
         words += f", in {windows.count} windows of at most {windows.frames} frames"

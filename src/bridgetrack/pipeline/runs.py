@@ -354,7 +354,7 @@ def run_steps(
             tracking = yield from _tracked(given, opened, client)
         if given.annotations is not None and given.labels is not None:
             check_belonging(tracking.scene.anchored, given.labels, given.annotations, notes)
-        tracks, doubts = tracking.tracks, least_certain(tracking)
+        tracks = tracking.tracks
         methods = methods_text(
             tracking,
             image=None if given.image is None else str(given.image),
@@ -365,7 +365,7 @@ def run_steps(
         limits = stage_results(tracks, tracking.scene.labels, folder, given.formats, methods)
         remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
         notes += [Note(NoteKind.REMARK, words) for words in remarks]
-        record = _described(tracking, out, given, began, notes, doubts)
+        record = _described(tracking, out, given, began, notes)
         if given.repair:
             record["repair"] = repairs
         record["files"] = [name for name in _NAMES if (folder / name).exists()]
@@ -388,7 +388,7 @@ def _opened(given: RunInputs) -> Opened:
     model, answers = open_model(given.model), open_answers(given.annotations)
     if given.project is None:
         opened = open_cells(given.labels, given.image, given.reading)
-        found = how_found(given.labels) if given.labels is not None and given.repair else None
+        found = None if given.labels is None else how_found(given.labels)
         return Opened(*opened, model, answers, given.link_scores, found=found)
     project = load_project(given.project)
     cells, image = project.open()
@@ -409,6 +409,7 @@ def _find_into(
     doubtful about them goes to `notes`.
     """
     assert given.image is not None
+    model, answers = open_model(given.model), open_answers(given.annotations)
     image = given.reading.open_image(given.image)
     labels = out / FOUND_HERE[0]
     with label_writer(folder / labels.name, image.geometry) as write:
@@ -419,7 +420,6 @@ def _find_into(
     about |= {"labels": str(labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, folder / FOUND_HERE[1])
     cells = _written(folder / labels.name, labels, image.geometry)
-    model, answers = open_model(given.model), open_answers(given.annotations)
     return Opened(cells, image, model, answers, given.link_scores, found=found.finding)
 
 
@@ -475,15 +475,12 @@ def _described(
     given: RunInputs,
     began: float,
     notes: Sequence[Note],
-    doubts: list[dict[str, Any]],
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
     solution, windows = tracking.solution, tracking.windows
     inference: dict[str, Any] = {
-        "hypotheses": len(tracking.scene.hypotheses) if windows is None else windows.hypotheses,
-        "objective": solution.value,
-        "gap": solution.gap,
-    }
+        "hypotheses": tracking.proposed, "objective": solution.value, "gap": solution.gap,
+    }  # fmt: skip
     if windows is not None:
         inference["windows"] = {"count": windows.count, "frames": windows.frames}
     paths = {name: getattr(given, name) for name in _PATHS}
@@ -507,7 +504,7 @@ def _described(
         "words": inference_words(tracking),
         "annotations": use_of_annotations(tracking),
         "inference": inference,
-        "least_certain": doubts,
+        "least_certain": least_certain(tracking),
         "seconds": round(time.perf_counter() - began, 3),
         "notes": note_texts(notes),
         "versions": versions(),

@@ -91,6 +91,11 @@ class Tracking:
         )
 
     @property
+    def proposed(self) -> int:
+        """How many events were to choose from."""
+        return len(self.scene.hypotheses) if self.windows is None else self.windows.hypotheses
+
+    @property
     def graph(self) -> nx.DiGraph:
         """Detections as nodes and links as edges from earlier to later, with all their columns.
 
