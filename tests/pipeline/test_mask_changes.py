@@ -6,12 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.pipeline.mask_changes import (
-    ChangeKind,
-    changes,
-    keep_numbers,
-    with_outlines_of,
-)
+from bridgetrack.pipeline.mask_changes import ChangeKind, changes, keep_numbers, with_outlines_of
 
 
 def test_each_kind_of_change() -> None:

@@ -12,12 +12,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import (
-    FINDING_FILE,
-    Finding,
-    MaskJob,
-    finding_to_json,
-)
+from bridgetrack.pipeline.finding import FINDING_FILE, Finding, MaskJob, finding_to_json
 from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import MendSite, act

@@ -35,13 +35,7 @@ from bridgetrack.features.default import with_link_scores
 from bridgetrack.features.feature import FeatureSet, LinkScores, needs_link_scores
 from bridgetrack.files import result_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.results import (
-    FORMATS,
-    METHODS,
-    RUN_FILE,
-    read_link_scores,
-    stage_results,
-)
+from bridgetrack.io.results import FORMATS, METHODS, RUN_FILE, read_link_scores, stage_results
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
@@ -470,11 +464,7 @@ def _written(labels: Path, place: Path, known: Geometry) -> Movie:
 
 
 def _described(
-    tracking: Tracking,
-    out: Path,
-    given: RunInputs,
-    began: float,
-    notes: Sequence[Note],
+    tracking: Tracking, out: Path, given: RunInputs, began: float, notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Everything about a run, as JSON values."""
     solution, windows = tracking.solution, tracking.windows

@@ -23,11 +23,7 @@ from bridgetrack.detections.measure import (
     with_slice_distance,
 )
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import (
-    BridgetrackWarning,
-    ContradictionError,
-    InputError,
-)
+from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
