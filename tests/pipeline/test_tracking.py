@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from annotations.annotation_cases import ref
 from bridgetrack import track
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, Kind
@@ -18,7 +19,7 @@ from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature
 from bridgetrack.files import sample_folder
-from bridgetrack.hypotheses.events import Event, Events
+from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference import solver
 from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.movie.movie import Movie
@@ -39,19 +40,6 @@ def cells_of(tracking: Tracking) -> set[frozenset[int]]:
     return {frozenset(group["id"].tolist()) for _, group in nodes.groupby("track_id")}
 
 
-def annotation(
-    scene_or: Detections, name: str, event: Event, before: tuple, after: tuple, kind: Kind
-) -> Annotation:
-    """An annotation of an event given by rows."""
-
-    def pad(rows: tuple[int, ...]) -> np.ndarray:
-        return np.array([(*rows, -1, -1)[:2]], dtype=np.int64)
-
-    named = Events(np.array([event], dtype=np.int8), pad(before), pad(after))
-    (ref,) = event_refs(scene_or, named)
-    return Annotation(name, kind, (ref,))
-
-
 def annotated(detections: Detections, *annotations: Annotation) -> AnnotationSet:
     return AnnotationSet(detections.geometry, annotations)
 
@@ -70,7 +58,8 @@ def test_hard_situations_with_the_answer_pinned(situation: Situation) -> None:
     expected = set(situation.expected_cells(detections))
     assert cells_of(plain) != expected, "not hard any more: move it to the easy ones"
     true = [e for e in situation.true_events(detections) if e[0] not in (Event.MOVE,)]
-    named = [annotation(detections, f"a{k}", *event, Kind.CONFIRM) for k, event in enumerate(true)]
+    refs = [ref(detections, *event) for event in true]
+    named = [Annotation(f"a{k}", Kind.CONFIRM, (event,)) for k, event in enumerate(refs)]
     result = track(situation.movie, annotations=annotated(detections, *named))
     assert cells_of(result) == expected
     listed = result.tracks.events[["event", "sources", "targets"]].itertuples(index=False)
@@ -83,7 +72,7 @@ def test_a_pinned_event_that_was_not_proposed() -> None:
     d = plain.scene.detections
     far = (0, d.rows(2).start - 1)
     assert (Event.MOVE, (far[0],), (far[1],)) not in events_of(plain.scene.hypotheses)
-    pin = annotation(d, "a1", Event.MOVE, (far[0],), (far[1],), Kind.CONFIRM)
+    pin = Annotation("a1", Kind.CONFIRM, (ref(d, Event.MOVE, far[:1], far[1:]),))
     result = track(situation.movie, annotations=annotated(d, pin))
     edges = set(zip(result.tracks.edges["source"], result.tracks.edges["target"], strict=True))
     assert far in edges
@@ -98,7 +87,7 @@ def test_a_rejected_event_does_not_come_back() -> None:
     daughters = tuple(situation.row(d, 2, c) for c in "bc")
     division = (Event.DIVIDE, mother, daughters)
     assert "divide" in set(plain.tracks.events["event"])
-    reject = annotation(d, "a1", *division, Kind.REJECT)
+    reject = Annotation("a1", Kind.REJECT, (ref(d, *division),))
     result = track(situation.movie, annotations=annotated(d, reject))
     assert "divide" not in set(result.tracks.events["event"])
 
@@ -118,8 +107,8 @@ def test_answers_that_exclude_each_other_in_a_circle_are_named() -> None:
         or (e[0] == Event.FALSE and e[1][0] > 0)
     ]
     assert {e[0] for e in excluded} >= {Event.DIVIDE, Event.APPEAR}
-    needed = [annotation(d, f"r{k}", *e, Kind.REJECT) for k, e in enumerate(excluded)]
-    idle = annotation(d, "idle", Event.DISAPPEAR, (0,), (), Kind.REJECT)
+    needed = [Annotation(f"r{k}", Kind.REJECT, (ref(d, *e),)) for k, e in enumerate(excluded)]
+    idle = Annotation("idle", Kind.REJECT, (ref(d, Event.DISAPPEAR, (0,)),))
     for k in range(len(needed)):
         some = [a for j, a in enumerate(needed) if j != k]
         track(movie, annotations=annotated(d, idle, *some))
@@ -207,8 +196,8 @@ def test_kinds_of_events_that_do_not_occur_are_not_proposed() -> None:
     assert result.scene.kinds.words == ("gaps", "splits", "merges", "specks")
 
     event = usual.scene.hypotheses.take(usual.scene.hypotheses.of(Event.MERGE)[:1])
-    (ref,) = event_refs(usual.scene.detections, event)
-    answers = annotated(usual.scene.detections, Annotation("m1", Kind.CONFIRM, (ref,)))
+    merge = event_refs(usual.scene.detections, event)
+    answers = annotated(usual.scene.detections, Annotation("m1", Kind.CONFIRM, tuple(merge)))
     with pytest.raises(ContradictionError, match=r"m1 says: .*without merges; remove"):
         track(labels, image, annotations=answers, without=("merges",))
     assert track(labels, image, annotations=answers, without=("gaps",)).scene.constraints.ids

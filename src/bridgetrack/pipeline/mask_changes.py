@@ -70,17 +70,15 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     found: list[tuple[ChangeKind, Cells, Cells]]
     found = [(ChangeKind.CUT, (k,), each) for k, each in pieces.items() if len(each) > 1]
     found += [(ChangeKind.JOINED, each, (k,)) for k, each in parts.items() if len(each) > 1]
-    there = {*pieces, *old[within_new].tolist()}, {*parts, *new[within_old].tolist()}
-    gone, come = (
-        [k for k in np.flatnonzero(size)[1:].tolist() if k not in known]
-        for size, known in zip((size_old, size_new), there, strict=True)
-    )
-    found += [(ChangeKind.DROPPED, (k,), ()) for k in gone]
-    found += [(ChangeKind.ADDED, (), (k,)) for k in come]
+    stays = within_old | within_new
+    gone = np.setdiff1d(np.flatnonzero(size_old)[1:], old[stays])
+    come = np.setdiff1d(np.flatnonzero(size_new)[1:], new[stays])
+    found += [(ChangeKind.DROPPED, (k,), ()) for k in gone.tolist()]
+    found += [(ChangeKind.ADDED, (), (k,)) for k in come.tolist()]
     named_old = {k for _, labels, _ in found for k in labels}
     named_new = {k for _, _, labels in found for k in labels}
     like = shared / (size_old[old] + size_new[new] - shared)
-    other = (within_old | within_new) & (like < _SAME)
+    other = stays & (like < _SAME)
     for a, b in zip(old[other].tolist(), new[other].tolist(), strict=True):
         if a not in named_old and b not in named_new:
             found.append((ChangeKind.OUTLINE, (a,), (b,)))
