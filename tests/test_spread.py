@@ -22,7 +22,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.files import program_version
 from bridgetrack.progress import Progress
-from bridgetrack.spread import ClusterError, spread, worth_it
+from bridgetrack.spread import ClusterError, Workers, spread, worth_it
 from simulator import SimulationSettings, simulate
 
 
@@ -74,11 +74,12 @@ def test_work_goes_on_here_where_no_worker_is_left(monkeypatch: pytest.MonkeyPat
         LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
         Client(cluster, set_as_default=False) as alone,
     ):
+        workers = Workers(alone)
         with pytest.warns(BridgetrackWarning, match="no worker for"):
-            assert list(spread(mul, 6, range(9), alone)) == [6 * k for k in range(9)]
+            assert list(spread(mul, 6, range(9), workers)) == [6 * k for k in range(9)]
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # nothing is waited for again
-            assert list(spread(mul, 6, range(9), alone)) == [6 * k for k in range(9)]
+            assert list(spread(mul, 6, range(9), workers)) == [6 * k for k in range(9)]
 
 
 def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ import pickle
 import signal
 import threading
 import warnings
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -39,12 +39,21 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-_LOST: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Clients that are not waited for again."""
-
-
 class ClusterError(BridgetrackError):
     """A cluster cannot be reached, or failed."""
+
+
+@dataclass
+class Workers:
+    """A ``concurrent.futures.Executor`` or a ``distributed.Client`` that several stages share."""
+
+    client: Any
+    lost: bool = False  # whether they failed, so that they are not asked again
+
+    @classmethod
+    def of(cls, client: Any) -> Workers | None:
+        """Those of a client; None without one."""
+        return client if client is None or isinstance(client, cls) else cls(client)
 
 
 def spread(
@@ -65,7 +74,7 @@ def spread(
     parts
         Its second one.
     client
-        A ``concurrent.futures.Executor`` or a ``distributed.Client``. In this process if None.
+        `Workers`, an executor or a dask client. In this process if None.
     threads
         How many parts are worked on at a time in this process.
 
@@ -84,8 +93,8 @@ def spread(
     BridgetrackWarning
         If no worker is left; the remaining work is done in this process.
     """
-    if client is not None:
-        cluster = _Cluster(client, function, shared)
+    if (workers := Workers.of(client)) is not None:
+        cluster = _Cluster(workers, function, shared)
         yield from _in_order(cluster.begin, cluster.result, parts, cluster.ahead)
     elif threads == 1:
         for part in parts:
@@ -126,12 +135,13 @@ class _Cluster(Generic[Shared, Part, Result]):
     """
 
     def __init__(
-        self, client: Any, function: Callable[[Shared, Part], Result], shared: Shared
+        self, workers: Workers, function: Callable[[Shared, Part], Result], shared: Shared
     ) -> None:
-        self.client, self.function, self.shared = client, function, shared
+        self.workers, self.function, self.shared = workers, function, shared
+        self.client = client = workers.client
         self.ahead, self._how = 2 * (os.cpu_count() or 1), dict[str, Any]()
         self._begun: tuple[Any, ...] = (_in_process, pickle.dumps(shared), function)
-        if isinstance(client, Executor) or client in _LOST:
+        if isinstance(client, Executor) or workers.lost:
             return
         try:
             # As the result of a task it is made again where every worker that held it has died.
@@ -144,7 +154,7 @@ class _Cluster(Generic[Shared, Part, Result]):
 
     def begin(self, part: Part) -> Any:
         """The future of a part; None if no worker is left."""
-        if self.client not in _LOST:
+        if not self.workers.lost:
             try:
                 return self.client.submit(*self._begun, part, **self._how)
             except Exception as error:
@@ -153,7 +163,7 @@ class _Cluster(Generic[Shared, Part, Result]):
 
     def result(self, part: Part, future: Any) -> Result:
         """What came of a part, by a worker or, if none is left, by this process."""
-        while future is not None and self.client not in _LOST:
+        while future is not None and not self.workers.lost:
             try:
                 result, error = future.result(timeout=_PATIENCE)
             except TimeoutError:
@@ -184,7 +194,7 @@ class _Cluster(Generic[Shared, Part, Result]):
         self._go_on_here(f"failed ({type(error).__name__}: {error})")
 
     def _go_on_here(self, why: str) -> None:
-        _LOST.add(self.client)
+        self.workers.lost = True
         address = getattr(getattr(self.client, "scheduler", None), "address", "this machine")
         warnings.warn(
             f"the cluster at {address} {why}; the remaining work was done in this process",
