@@ -10,7 +10,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import read_history
+from bridgetrack.annotations.files import Journal
 from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.files import sample_folder
 from bridgetrack.models.library import Library
@@ -52,7 +52,7 @@ def load_settings(project: Path) -> Settings:
     """What was set and learned about a movie, by its project, or by its file of answers."""
     nothing = AnswerHistory(AnnotationSet(Geometry(1, None, (1.0, 1.0))))
     answers = project / "answers.json" if project.suffix == ".bridgetrack" else project
-    return settings_of(read_history(answers, nothing).content.settings, str(answers))
+    return settings_of(Journal(answers).read(nothing).settings, str(answers))
 
 
 @pytest.fixture(scope="session")

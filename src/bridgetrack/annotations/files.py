@@ -1,8 +1,7 @@
 """Files of what is known of a movie: answers about events and masks, and settings.
 
 A file is a journal: what is known stands on the first line as one object, and every later change is
-a line of its own. Files of earlier versions are brought to the present form before they are looked
-at, see `_present_form`.
+a line of its own. Files of earlier versions are brought to the present form where they are read.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -21,8 +21,8 @@ from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
-from bridgetrack.errors import InputError, plural
-from bridgetrack.files import as_path, write_text
+from bridgetrack.errors import InputError, OutputError
+from bridgetrack.files import as_path, locked, staged, write_text, writing
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.schema import (
     Count,
@@ -48,14 +48,13 @@ SUFFIX = ".annotations.json"
 MANY_LINES = 1000
 """Changes from which on a journal becomes one line again when it was opened anew."""
 
-_LARGEST = 1_000_000_000
+_LARGEST, _WHAT = 1_000_000_000, "the annotations"
 
-# ---------------------------------------------------------------------- schemas
+# ---------------------------------------------------------------------- form
 
 
 _AnnotationField = Annotated[Annotation, of_dataclass(Annotation)]
 _MaskField = Annotated[MaskAnswer, of_dataclass(MaskAnswer)]
-
 
 # An answer of a step stands there in full, or by its id.
 _OR_ID = WrapValidator(lambda content, read: content if isinstance(content, str) else read(content))
@@ -64,31 +63,26 @@ _MaskMentions = list[Annotated[Any, of_dataclass(MaskAnswer), _OR_ID]]
 
 
 class _Step(FilePart):
-    """A step, which names by their ids what is there when it is read."""
+    """A later line, or a step to undo or redo on the first one."""
 
+    do: Literal["answer", "undo", "redo", "set"] = "answer"
     removed: _Mentions = Field(default_factory=list)
     added: _Mentions = Field(default_factory=list)
     masks_removed: _MaskMentions = Field(default_factory=list)
     masks_added: _MaskMentions = Field(default_factory=list)
     settings: dict[str, list[Any]] = Field(default_factory=dict)  # values before and after
 
-    def change(self, present: AnswerHistory) -> AnswerChange:
-        def found(mentions: list[Any], there: AnswerSet[Any]) -> tuple[Any, ...]:
-            return tuple(there[each] if isinstance(each, str) else each for each in mentions)
+    def change(self, there: AnswerHistory) -> AnswerChange:
+        def found(mentions: list[Any], known: AnswerSet[Any]) -> tuple[Any, ...]:
+            return tuple(known[each] if isinstance(each, str) else each for each in mentions)
 
         return AnswerChange(
-            found(self.removed, present.annotations),
-            found(self.added, present.annotations),
-            found(self.masks_removed, present.masks),
-            found(self.masks_added, present.masks),
+            found(self.removed, there.annotations),
+            found(self.added, there.annotations),
+            found(self.masks_removed, there.masks),
+            found(self.masks_added, there.masks),
             {key: (values[0], values[-1]) for key, values in self.settings.items()},
         )
-
-
-class _Line(_Step):
-    """A later line of a journal."""
-
-    do: Literal["answer", "undo", "redo", "set"]
 
     def after(self, history: AnswerHistory) -> AnswerHistory:
         if self.do == "undo":
@@ -99,39 +93,32 @@ class _Line(_Step):
         return history.recorded(change) if self.do == "answer" else history.after(change)
 
 
-class _Steps(FilePart):
-    undo: list[_Step] = Field(default_factory=list)
-    redo: list[_Step] = Field(default_factory=list)
-
-
 class _Masks(FilePart):
     answers: list[_MaskField] = Field(default_factory=list)
     last_id: Count = 0
     last_label: Annotated[int, Field(ge=0, le=HIGHEST)] = 0
 
-    def made(self, movie: Geometry) -> MaskAnswers:
-        if movie.shape is None and self.answers:
-            raise InputError("movie: answers about masks need the extent of its frames")
-        return MaskAnswers(movie, self.answers, {"m": self.last_id}, self.last_label)
-
 
 class _Content(FilePart):
     movie: GeometryField
     annotations: list[_AnnotationField]
-    history: _Steps = Field(default_factory=_Steps)
+    history: dict[Literal["undo", "redo"], list[_Step]] = Field(default_factory=dict)
     last_ids: dict[str, Count] = Field(default_factory=dict)
     masks: _Masks = Field(default_factory=_Masks)
     settings: JsonObject = Field(default_factory=dict)
 
     def made(self) -> AnswerHistory:
-        annotations = AnnotationSet(self.movie, self.annotations, self.last_ids)
-        masks = self.masks.made(self.movie)
-        found = AnswerHistory(annotations, masks=masks, settings=self.settings)
-        past, future = (
-            tuple(step.change(found) for step in side)
-            for side in (self.history.undo, self.history.redo)
+        last_mask = {"m": self.masks.last_id}
+        there = AnswerHistory(
+            AnnotationSet(self.movie, self.annotations, self.last_ids),
+            masks=MaskAnswers(self.movie, self.masks.answers, last_mask, self.masks.last_label),
+            settings=self.settings,
         )
-        return replace(found, past=past, future=future)
+        past, future = (
+            tuple(step.change(there) for step in self.history.get(side, ()))
+            for side in ("undo", "redo")
+        )
+        return replace(there, past=past, future=future)
 
 
 ANNOTATION_FILE = FileFormat(
@@ -140,37 +127,33 @@ ANNOTATION_FILE = FileFormat(
 """What is known of a movie as one object, an `AnswerHistory`; `history_to_json` makes it."""
 
 
-# ---------------------------------------------------------------------- writing
-
-
-def change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
+def _change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
     """A step as JSON values; answers that are there are named by their ids."""
 
-    def named(answers: Iterable[Annotation | MaskAnswer], there: AnswerSet[Any]) -> list[Any]:
-        return [a.id if a.id in there and there[a.id] == a else to_json(a) for a in answers]
+    def named(answers: Iterable[Annotation | MaskAnswer], known: AnswerSet[Any]) -> list[Any]:
+        return [a.id if a.id in known and known[a.id] == a else to_json(a) for a in answers]
 
-    known = {
+    content = {
         "removed": named(change.removed, there.annotations),
         "added": named(change.added, there.annotations),
         "masks_removed": named(change.masks_removed, there.masks),
         "masks_added": named(change.masks_added, there.masks),
         "settings": {key: list(values) for key, values in change.settings.items()},
     }
-    return {key: value for key, value in known.items() if value}
+    return {key: value for key, value in content.items() if value}
 
 
 def history_to_json(history: AnswerHistory) -> dict[str, Any]:
     """The object of a file: annotations in the natural order of ids, steps to undo and redo."""
     present, masks = history.annotations, history.masks
-    undo, redo = (
-        [change_to_json(change, history) for change in side]
-        for side in (history.past, history.future)
-    )
+    sides = {"undo": history.past, "redo": history.future}
     content: dict[str, Any] = {
         **ANNOTATION_FILE.head,
         "movie": geometry_to_json(present.geometry),
         "annotations": [to_json(a) for a in present],
-        "history": {"undo": undo, "redo": redo},
+        "history": {
+            side: [_change_to_json(c, history) for c in steps] for side, steps in sides.items()
+        },
         "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
     }
     if last_id := masks.last_ids.get("m", 0):
@@ -189,87 +172,157 @@ def first_line(history: AnswerHistory) -> str:
     return json.dumps(history_to_json(history), allow_nan=False) + "\n"
 
 
-def save_annotations(
-    annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
-) -> None:
-    """Write annotations, and the undo history where one is given, to a file in one step.
-
-    Raises
-    ------
-    OutputError
-        Where it cannot be written; what was there before is left as it was.
-    """
-    history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
-    write_text(as_path(path), first_line(history), "the annotations")
+# ---------------------------------------------------------------------- files
 
 
-# ---------------------------------------------------------------------- reading
+class Journal:
+    """A file that only one program at a time changes; it need not be there.
 
-
-@dataclass(frozen=True)
-class Read:
-    """What a file holds, and what is wrong with its end, if anything.
-
-    ``end`` is how many bytes of it a further line comes after; None where it is to be written anew.
-    """
-
-    content: AnswerHistory
-    end: int | None = None
-    notice: str = ""
-    earlier: bool = False  # whether an earlier version wrote it
-
-
-def read_history(path: Path, begin: AnswerHistory | None = None) -> Read:
-    """What a file holds, with what files of earlier versions hold beside it.
+    Made before the file is read, to notice later changes by others.
 
     Parameters
     ----------
     path
         The file, or the folder of a project.
-    begin
-        What is known where it is missing.
-
-    Raises
-    ------
-    InputError
-        Where one of them is missing or not valid; the message names the entry.
     """
-    if begin is not None and not path.exists():
-        return _with_files_beside(Read(begin), path)
-    folder = folder_of(path)
-    path = path if folder is None else folder / ANSWERS
-    read = _read_journal(path)
-    return _with_files_beside(read, path) if read.earlier else read
+
+    def __init__(self, path: Path) -> None:
+        folder = folder_of(path)
+        self.path = path if folder is None else folder / ANSWERS
+        self.notice = ""  # what was wrong with its end, if anything
+        # How many bytes of it the next line comes after; None where it is written anew.
+        self.end: int | None = None
+        self._seen = _stamp(self.path)
+
+    def read(self, begin: AnswerHistory | None = None) -> AnswerHistory:
+        """What it holds, with what earlier versions kept in files beside it.
+
+        `begin` is what is known where it is missing. Raises an `InputError` where it is missing
+        without that, or not valid; the message names the entry.
+        """
+        if begin is None or self.path.exists():
+            history, earlier = self._read()
+        else:
+            history, earlier = begin, True
+        return self._with_files_beside(history) if earlier else history
+
+    def _read(self) -> tuple[AnswerHistory, bool]:
+        """What it holds, and whether an earlier version wrote it."""
+        path, what = self.path, ANNOTATION_FILE.what
+        text = read_text(path, what, largest=_LARGEST)
+        first, _, rest = text.partition("\n")
+        head = _object(first)
+        if head is None:  # an object of several lines
+            head, rest = parse_json(text, what, str(path)), ""
+        present, line_now = _present_form(head)
+        history = ANNOTATION_FILE.check(present, str(path))
+        *lines, torn = rest.split("\n")
+        if complete := _object(torn) is not None:
+            lines.append(torn)  # an editor has taken its end away
+        for number, line in enumerate(lines, 2):
+            where = f"{path}, line {number}"
+            step: _Step = check(_Step, line_now(parse_json(line, what, where)), where)
+            try:
+                history = step.after(history)
+            except InputError as error:
+                raise InputError(f"{where}: {error}; take the file from a backup") from None
+        if torn and not complete:
+            self.notice = (
+                f"{path}: its last line is not whole (the program was ended while it wrote it) and "
+                f"is left out; the {len(lines)} changes before it are there"
+            )
+        earlier = present is not head
+        if not (earlier or complete or len(lines) >= MANY_LINES):
+            self.end = path.stat().st_size - len(torn.encode())
+        return history, earlier
+
+    def _with_files_beside(self, history: AnswerHistory) -> AnswerHistory:
+        """The same with what earlier versions kept beside a file of answers, as if it was in it."""
+        stem = self.path.name.removesuffix(SUFFIX)
+        parts, notices = list[MaskAnswers](), [self.notice]
+        for name in (f"{stem}.chosen.json", f"{stem}.masks.json"):
+            if self.path.with_name(name).exists():
+                beside = Journal(self.path.with_name(name))
+                parts.append(beside._read()[0].masks)
+                notices.append(beside.notice)
+        if parts:
+            # Of the same second, a choice comes first: it takes longer than a click.
+            listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
+            renamed = [replace(a, id=f"m{k}") for k, a in enumerate(listed, 1)]
+            last = {"m": max(part.last_ids["m"] for part in parts)}
+            label = max(part.last_label for part in parts)
+            masks = MaskAnswers(parts[-1].geometry, renamed, last, label)
+            history = replace(history, masks=masks, past=_in_time(history.past, renamed))
+        settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
+        if settings.exists():
+            try:
+                content = parse_json(
+                    read_text(settings, what, largest=_LARGEST), what, str(settings)
+                )
+            except InputError as error:
+                content = None
+                notices.append(f"{error}. Nothing of it is used.")
+            if isinstance(content, dict):
+                history = replace(history, settings={k: v for k, v in content.items() if v})
+        self.notice = " ".join(filter(None, notices))
+        return history
+
+    def write(self, do: str, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
+        """Write down what was done: as one more line, or all that is known now.
+
+        Raises an `OutputError` where it cannot be written, or another program changed the file
+        meanwhile; then nothing has changed.
+        """
+        if self.end is None or not self.path.exists():
+            self.begin(new)
+            return
+        more = {} if do in ("undo", "redo") else _change_to_json(change, old)
+        self._append((json.dumps({"do": do, **more}, allow_nan=False) + "\n").encode(), self.end)
+
+    def begin(self, history: AnswerHistory) -> None:
+        """Write it anew; raises as `write`."""
+        text = first_line(history).encode()
+        self._refuse_changed()
+        with staged(self.path, _WHAT, last=self._refuse_changed) as spare:
+            with writing(self.path, _WHAT):
+                spare.write_bytes(text)
+            # Of the file itself, another program might have changed it before it is looked at.
+            written = _stamp(spare)
+        self._seen, self.end = written, len(text)
+
+    def _append(self, line: bytes, end: int) -> None:
+        path = self.path
+        with writing(path, _WHAT), locked(path.resolve().parent):
+            self._refuse_changed()
+            with path.open("r+b") as file:
+                file.truncate(end)
+                file.seek(end)
+                try:
+                    file.write(line)
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    with suppress(OSError):
+                        file.truncate(end)
+                    self._seen = _stamp(path)
+                    raise
+            self._seen, self.end = _stamp(path), end + len(line)
+
+    def _refuse_changed(self) -> None:
+        if _stamp(self.path) not in (self._seen, None):
+            raise OutputError(
+                f"{self.path} was changed by another program since it was opened; open it "
+                f"again, nothing was overwritten"
+            )
 
 
-def _read_journal(path: Path) -> Read:
-    what = ANNOTATION_FILE.what
-    text = read_text(path, what, largest=_LARGEST)
-    first, _, rest = text.partition("\n")
-    head = _object(first)
-    if head is None:  # an object of several lines
-        head, rest = parse_json(text, what, str(path)), ""
-    first_object, upgraded, earlier = _present_form(head)
-    content = ANNOTATION_FILE.check(first_object, str(path))
-    *lines, torn = rest.split("\n")
-    if complete := _object(torn) is not None:
-        lines.append(torn)  # an editor has taken its end away
-    for number, line in enumerate(lines, 2):
-        where = f"{path}, line {number}"
-        read: _Line = check(_Line, upgraded(parse_json(line, what, where)), where)
-        try:
-            content = read.after(content)
-        except InputError as error:
-            raise InputError(f"{where}: {error}; take the file from a backup") from None
-    notice = ""
-    if torn and not complete:
-        notice = (
-            f"{path}: its last line is not whole (the program was ended while it wrote it) and "
-            f"is left out; the {len(lines)} changes before it are there"
-        )
-    end = path.stat().st_size - len(torn.encode())
-    anew = earlier or complete or len(lines) >= MANY_LINES
-    return Read(content, None if anew else end, notice, earlier)
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Marks that change when a file does; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _object(line: str) -> dict[str, Any] | None:
@@ -300,10 +353,11 @@ def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     InputError
         Where the file is missing or not valid; the message names the entry.
     """
-    read = read_history(as_path(path))
-    if read.notice:
-        warnings.warn(read.notice, stacklevel=2)
-    return read.content.annotations
+    journal = Journal(as_path(path))
+    history = journal.read()
+    if journal.notice:
+        warnings.warn(journal.notice, stacklevel=2)
+    return history.annotations
 
 
 def load_mask_answers(
@@ -326,110 +380,48 @@ def load_mask_answers(
         Where the file is missing or not valid, the message names the entry; or where it belongs
         to another movie.
     """
-    known = read_history(as_path(path)).content
-    return (known if geometry is None else of_movie(known, geometry, path)).masks
+    known = Journal(as_path(path)).read()
+    return (known if geometry is None else known.of_movie(geometry, path)).masks
 
 
-def of_movie(
-    known: AnswerHistory, geometry: Geometry, path: str | os.PathLike[str] | None
-) -> AnswerHistory:
-    """The same of a movie, which it must be about; one that is longer than before makes room.
+def save_annotations(
+    annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
+) -> None:
+    """Write annotations, and the undo history where one is given, to a file in one step.
 
     Raises
     ------
-    InputError
-        Where it is about another one.
+    OutputError
+        Where it cannot be written; what was there before is left as it was.
     """
-    annotations, masks = known.annotations, known.masks
-    if annotations.geometry.ndim != geometry.ndim:
-        raise InputError(
-            f"{path} belongs to a movie with {annotations.geometry.ndim} spatial axes, this one "
-            f"has {geometry.ndim}; choose another file"
-        )
-    if annotations.geometry.n_frames < geometry.n_frames:
-        annotations = annotations.of_movie(geometry)
-    there = masks.geometry
-    if masks.past and (there.shape != geometry.shape or there.n_frames > geometry.n_frames):
-        words = [f"{plural(g.n_frames, 'frame')} of {g.shape} pixels" for g in (geometry, there)]
-        raise InputError(
-            f"{path}: these answers about masks are of another movie ({words[1]}, not {words[0]}); "
-            "give those about this one, or put the file elsewhere"
-        )
-    return replace(known, annotations=annotations, masks=masks.of_movie(geometry))
+    history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
+    write_text(as_path(path), first_line(history), _WHAT)
 
 
-# ---------------------------------------------------------------------- files of earlier versions
-
-_Upgrade = Callable[[Any], Any]
+# ---------------------------------------------------------------------- earlier versions
 
 
-def _present_form(head: Any) -> tuple[Any, _Upgrade, bool]:
-    """The first object of a file as the present version writes it; how its lines get there, too.
+def _present_form(head: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The first object of a file as it is written now, itself where it is; how its lines become so.
 
     Of answers about events, version 1 had no lines, and version 2 nothing else. Versions before 3
     kept answers about masks in journals of their own, version 1 with those that were undone.
-
-    The last value says whether an earlier version wrote it.
     """
     known = head if isinstance(head, dict) else {}
-    if known.get("version") not in (1, 2):
-        return head, _unchanged, False
-    if known.get("format") == "bridgetrack-masks":
+    if known.get("version") in (1, 2) and known.get("format") == ANNOTATION_FILE.name:
+        return {**known, **ANNOTATION_FILE.head}, lambda line: line
+    if known.get("version") in (1, 2) and known.get("format") == "bridgetrack-masks":
         others = ("format", "version", "movie", "undone")
         masks = {key: value for key, value in known.items() if key not in others}
         now: dict[str, Any] = {"movie": known.get("movie"), "annotations": [], "masks": masks}
-        return {**ANNOTATION_FILE.head, **now}, _of_masks, True
-    if known.get("format") == ANNOTATION_FILE.name:
-        return {**known, **ANNOTATION_FILE.head}, _unchanged, True
-    return head, _unchanged, False
-
-
-def _unchanged(line: Any) -> Any:
-    return line
+        return {**ANNOTATION_FILE.head, **now}, _of_masks
+    return head, lambda line: line
 
 
 def _of_masks(line: Any) -> Any:
-    if not isinstance(line, dict):
-        return line
-    return {"do": "answer", **{f"masks_{key}": value for key, value in line.items()}}
-
-
-def _with_files_beside(read: Read, path: Path) -> Read:
-    """What earlier versions kept beside a file of answers, as if it had been in it.
-
-    Raises
-    ------
-    InputError
-        Where it is not valid.
-    """
-    beside = [
-        path.with_name(path.name.removesuffix(SUFFIX) + end)
-        for end in (".chosen.json", ".masks.json", ".settings.json")
-    ]
-    if not any(file.exists() for file in beside):
-        return read
-    history, notices = read.content, [read.notice]
-    found = [_read_journal(file) for file in beside[:2] if file.exists()]
-    if found:
-        notices += [each.notice for each in found]
-        parts = [each.content.masks for each in found]
-        # Of the same second, a choice comes first: it takes longer than a click.
-        listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
-        renamed = [replace(a, id=f"m{k}") for k, a in enumerate(listed, 1)]
-        last = {"m": max(part.last_ids["m"] for part in parts)}
-        label = max(part.last_label for part in parts)
-        masks = MaskAnswers(parts[-1].geometry, renamed, last, label)
-        history = replace(history, masks=masks, past=_in_time(history.past, renamed))
-    if beside[2].exists():
-        what = "a file of settings"
-        try:
-            content = parse_json(read_text(beside[2], what, largest=_LARGEST), what, str(beside[2]))
-        except InputError as error:
-            content = None
-            notices.append(f"{error}. Nothing of it is used.")
-        if isinstance(content, dict):
-            history = replace(history, settings={k: v for k, v in content.items() if v})
-    return Read(history, None, " ".join(filter(None, notices)))
+    return (
+        {f"masks_{key}": value for key, value in line.items()} if isinstance(line, dict) else line
+    )
 
 
 def _in_time(past: Iterable[AnswerChange], masks: list[MaskAnswer]) -> tuple[AnswerChange, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +11,7 @@ from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
 from bridgetrack.errors import InputError
+from bridgetrack.movie.geometry import Geometry
 
 LIMIT = 500
 """Steps that can be undone; older ones are forgotten."""
@@ -37,7 +39,10 @@ class AnswerChange:
 
 @dataclass(frozen=True)
 class AnswerHistory:
-    """What is known of a movie, and the way to it."""
+    """What is known of a movie, and the way to it.
+
+    All changes raise an `InputError` where the step does not fit, or there is none.
+    """
 
     annotations: AnnotationSet  # the present answers about events
     past: tuple[AnswerChange, ...] = ()  # steps that led here, the latest last
@@ -52,13 +57,7 @@ class AnswerHistory:
             object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
 
     def after(self, change: AnswerChange) -> AnswerHistory:
-        """What is known after a step, with the same steps to undo and redo.
-
-        Raises
-        ------
-        InputError
-            Where the step does not fit.
-        """
+        """What is known after a step, with the same steps to undo and redo."""
         new = {key: after for key, (_, after) in change.settings.items()}
         return replace(
             self,
@@ -68,37 +67,40 @@ class AnswerHistory:
         )
 
     def recorded(self, change: AnswerChange) -> AnswerHistory:
-        """The history after a new step; what was undone before can no longer be redone.
-
-        Raises
-        ------
-        InputError
-            Where the step does not fit.
-        """
+        """The history after a new step; what was undone before can no longer be redone."""
         return replace(self.after(change), past=(*self.past, change)[-LIMIT:], future=())
 
     def undo(self) -> AnswerHistory:
-        """One step back.
-
-        Raises
-        ------
-        InputError
-            Where there is none.
-        """
+        """One step back."""
         if not self.past:
             raise InputError("there is nothing to undo")
-        change, future = self.past[-1], self.future
-        return replace(self.after(change.inverse), past=self.past[:-1], future=(*future, change))
+        *past, change = self.past
+        return replace(self.after(change.inverse), past=tuple(past), future=(*self.future, change))
 
     def redo(self) -> AnswerHistory:
-        """One undone step forth.
-
-        Raises
-        ------
-        InputError
-            Where there is none.
-        """
+        """One undone step forth."""
         if not self.future:
             raise InputError("there is nothing to redo")
-        change, past = self.future[-1], self.past
-        return replace(self.after(change), past=(*past, change), future=self.future[:-1])
+        *future, change = self.future
+        return replace(self.after(change), past=(*self.past, change), future=tuple(future))
+
+    def of_movie(self, geometry: Geometry, path: str | os.PathLike[str] | None) -> AnswerHistory:
+        """The same of a movie; one that is longer than before makes room.
+
+        Raises an `InputError` where what is known, which is in the file `path`, is about another.
+        """
+        annotations, masks = self.annotations, self.masks
+        if annotations.geometry.ndim != geometry.ndim:
+            raise InputError(
+                f"{path} belongs to a movie with {annotations.geometry.ndim} spatial axes, this "
+                f"one has {geometry.ndim}; choose another file"
+            )
+        if annotations.geometry.n_frames < geometry.n_frames:
+            annotations = annotations.of_movie(geometry)
+        there = masks.geometry
+        if masks.past and (there.shape != geometry.shape or there.n_frames > geometry.n_frames):
+            raise InputError(
+                f"{path}: these answers about masks are of another movie ({there.extent}, not "
+                f"{geometry.extent}); give those about this one, or put the file elsewhere"
+            )
+        return replace(self, annotations=annotations, masks=masks.of_movie(geometry))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,90 +21,11 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.annotations.annotation_set import AnnotationSet, natural_key
 from bridgetrack.annotations.contradictions import conflicts_with
-from bridgetrack.annotations.files import (
-    Read,
-    change_to_json,
-    first_line,
-    of_movie,
-    read_history,
-)
+from bridgetrack.annotations.files import Journal
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import locked, staged, writing
+from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
-
-_WHAT = "the annotations"
-
-
-class _Journal:
-    """A file that only one program at a time changes; it need not be there.
-
-    Made before the file is read, to notice later changes by others.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        # How many bytes of it the next line comes after; None where it is written anew.
-        self.end: int | None = None
-        self._seen = _stamp(path)
-
-    def write(self, line: dict[str, Any], whole: Callable[[], str]) -> None:
-        """Write a change as one more line, or `whole` where the file is to be written anew.
-
-        Raises
-        ------
-        OutputError
-            Where it cannot be written, or another program changed the file meanwhile; then nothing
-            has changed.
-        """
-        if self.end is None or not self.path.exists():
-            self._begin(whole().encode())
-        else:
-            self._append((json.dumps(line, allow_nan=False) + "\n").encode(), self.end)
-
-    def _begin(self, text: bytes) -> None:
-        self._refuse_changed()
-        with staged(self.path, _WHAT, last=self._refuse_changed) as spare:
-            with writing(self.path, _WHAT):
-                spare.write_bytes(text)
-            # Of the file itself, another program might have changed it before it is looked at.
-            written = _stamp(spare)
-        self._seen, self.end = written, len(text)
-
-    def _append(self, line: bytes, end: int) -> None:
-        path = self.path
-        with writing(path, _WHAT), locked(path.resolve().parent):
-            self._refuse_changed()
-            with path.open("r+b") as file:
-                file.truncate(end)
-                file.seek(end)
-                try:
-                    file.write(line)
-                    file.flush()
-                    os.fsync(file.fileno())
-                except OSError:
-                    with suppress(OSError):
-                        file.truncate(end)
-                    self._seen = _stamp(path)
-                    raise
-            self._seen, self.end = _stamp(path), end + len(line)
-
-    def _refuse_changed(self) -> None:
-        if _stamp(self.path) not in (self._seen, None):
-            raise OutputError(
-                f"{self.path} was changed by another program since it was opened; open it "
-                f"again, nothing was overwritten"
-            )
-
-
-def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Marks that change when a file does; None where there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class AutosavingStore:
@@ -139,16 +58,18 @@ class AutosavingStore:
         geometry: Geometry,
         begin: AnswerHistory | None = None,
     ) -> None:
-        first = begin or AnswerHistory(AnnotationSet(geometry))
-        self._journal = None if path is None else _Journal(Path(path))
-        found = Read(first) if path is None else read_history(Path(path), first)
-        self.history = of_movie(found.content, geometry, path)
-        self.notice = found.notice  # what was wrong with the end of the file
-        if self._journal is not None:
-            same = self.history.annotations is found.content.annotations
-            self._journal.end = found.end if same else None
-            if begin is not None and not self._journal.path.exists():
-                self._journal.write({}, lambda: first_line(self.history))
+        known = begin or AnswerHistory(AnnotationSet(geometry))
+        self._journal = journal = None if path is None else Journal(Path(path))
+        self.notice = ""  # what was wrong with the end of the file
+        if journal is not None:
+            known = journal.read(known)
+            self.notice = journal.notice
+        self.history = known.of_movie(geometry, path)
+        if journal is not None:
+            if self.annotations is not known.annotations:
+                journal.end = None  # its first line tells of a shorter movie
+            if begin is not None and not journal.path.exists():
+                journal.begin(self.history)
         self.resumed = len(self.annotations) + len(self.masks)  # answers that were in the file
         # Whether others may not take the place of an annotation: verified tracks rest on it.
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
@@ -274,7 +195,6 @@ class AutosavingStore:
 
     def _keep(self, history: AnswerHistory, change: AnswerChange, do: str) -> None:
         if self._journal is not None:
-            more = {} if do in ("undo", "redo") else change_to_json(change, self.history)
-            self._journal.write({"do": do, **more}, lambda: first_line(history))
+            self._journal.write(do, change, self.history, history)
         self.history = history
         self.changed.emit(change)

@@ -24,8 +24,8 @@ from bridgetrack.annotations.files import (
     ANSWERS,
     ENDING,
     PROJECT,
+    Journal,
     folder_of,
-    read_history,
     save_annotations,
 )
 from bridgetrack.annotations.history import AnswerHistory
@@ -299,8 +299,7 @@ def load_project(path: str | os.PathLike[str]) -> Project:
         found, base = _EARLIER_FILE.read(Path(path)), Path(path).resolve().parent
     else:
         found, base = PROJECT_FILE.read(folder / PROJECT), folder.resolve()
-        history = read_history(folder / ANSWERS, found.history).content
-        found = replace(found, history=history)
+        found = replace(found, history=Journal(folder / ANSWERS).read(found.history))
     settings_of(found.history.settings, str(path if folder is None else folder / ANSWERS))
 
     def there(movie: MovieFile) -> MovieFile:

@@ -19,8 +19,8 @@ from bridgetrack.annotations.files import (
     ENDING,
     PROJECT,
     SUFFIX,
+    Journal,
     folder_of,
-    read_history,
 )
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
@@ -128,12 +128,12 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
             folder = usual_folder(project.with_name(f"{stem}.json"), stem, geometry)
     if (folder / ANSWERS).exists():
         return AutosavingStore(folder / ANSWERS, geometry)
-    found = read_history(earlier, begin)
-    known = found.content
+    journal = Journal(earlier)
+    known = journal.read(begin)
     if not known.settings:
         known = replace(known, settings=begin.settings)
     store = AutosavingStore(folder / ANSWERS, geometry, None if known == nothing else known)
-    store.notice = found.notice
+    store.notice = journal.notice
     sample = earlier.with_name(earlier.name.removesuffix(SUFFIX) + ".check.csv")
     if sample.is_file() and not (folder / SAMPLE).exists():
         folder.mkdir(parents=True, exist_ok=True)
