@@ -49,7 +49,7 @@ class Kind(StrEnum):
     CANNOT_TELL = "cannot_tell"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class CellRef:
     """A detection as it was when somebody pointed at it.
 
@@ -82,10 +82,6 @@ def _event(key: object) -> Event:
     return Event.from_key(str(key))
 
 
-def _by_cell(ref: CellRef) -> tuple[int, int, tuple[float, ...]]:
-    return ref.frame, ref.label, ref.position
-
-
 @dataclass(frozen=True, slots=True)
 class EventRef:
     """An event between cells, or, with one cell only, any event of this kind at that cell.
@@ -111,8 +107,8 @@ class EventRef:
     targets: tuple[CellRef, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sources", tuple(sorted(self.sources, key=_by_cell)))
-        object.__setattr__(self, "targets", tuple(sorted(self.targets, key=_by_cell)))
+        object.__setattr__(self, "sources", tuple(sorted(self.sources)))
+        object.__setattr__(self, "targets", tuple(sorted(self.targets)))
         n_sources, n_targets = N_SOURCES[self.event], N_TARGETS[self.event]
         full = (len(self.sources), len(self.targets)) == (n_sources, n_targets)
         fits = len(self.sources) <= n_sources and len(self.targets) <= n_targets
@@ -148,8 +144,7 @@ class EventRef:
     @property
     def complete(self) -> bool:
         """Whether this names one event and not any event of its kind at one cell."""
-        n = N_SOURCES[self.event] + N_TARGETS[self.event]
-        return len(self.sources) + len(self.targets) == n
+        return len(self.cells) == N_SOURCES[self.event] + N_TARGETS[self.event]
 
     @property
     def key(self) -> EventKey:

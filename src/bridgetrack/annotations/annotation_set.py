@@ -47,13 +47,8 @@ class AnswerSet(Generic[A]):
         The answers; ids must differ. Iteration is in the natural order of ids, whatever the
         order of adding.
     last_ids
-        Highest number given with each prefix of ids, where an answer of that id is gone. No id
-        is given twice, for what was noted elsewhere of one must not speak of another.
-
-    Attributes
-    ----------
-    last_ids
-        Highest number ever given with each prefix of ids; does not count for equality.
+        Highest number ever given with each prefix of ids; does not count for equality. No id is
+        given twice, for what was noted elsewhere of one must not speak of another.
 
     Raises
     ------
@@ -185,10 +180,7 @@ class AnnotationSet(AnswerSet[Annotation]):
         """Annotations that name a cell of a frame."""
         return tuple(a for a in self if any(c.frame == frame for c in a.cells))
 
-    def counts(self, kind: Kind = Kind.CONFIRM) -> Mapping[Event, int]:
-        """How many annotations of one kind there are per event; zero where there are none.
-
-        A ``one_of`` counts for each kind of event among its alternatives.
-        """
-        found = Counter(e for a in self if a.kind == kind for e in {r.event for r in a.events})
+    def counts(self) -> Mapping[Event, int]:
+        """How many events of each kind are confirmed; zero where there are none."""
+        found = Counter(a.events[0].event for a in self if a.kind == Kind.CONFIRM)
         return {e: found[e] for e in Event}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 
 from bridgetrack.annotations.anchor import Lost, anchor, event_refs
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
+from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, cell_words
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
@@ -74,29 +75,38 @@ def link_events(tracks: Tracks) -> list[EventRef]:
     kind, cut = edge_events(nodes, src, tgt), (links["event"] == Event.SPLIT.key).to_numpy()
     kind[np.bincount(src[cut], minlength=len(nodes))[src] > 1] = Event.SPLIT.key
     events = events_from_edges(nodes, links.assign(event=kind), src, tgt, tracks.geometry.n_frames)
-    places = nodes[list(tracks.geometry.axes)].to_numpy(dtype=float).round(2).tolist()
-    columns = (nodes[name].tolist() for name in ("id", "frame", "label"))
-    cells = {i: CellRef(t, k, tuple(p)) for i, t, k, p in zip(*columns, places, strict=True)}
     later, earlier = np.bincount(src)[src], np.bincount(tgt)[tgt]
     wrong = (later > 2) | (earlier > 2) | ((later > 1) & (earlier > 1))
     if wrong.any():
         e = np.flatnonzero(wrong)[0]
-        one, other = (cells[nodes["id"].iloc[row[e]]] for row in (src, tgt))
+        named = nodes[["frame", "label"]].to_numpy()
+        one, other = (cell_words(tuple(named[row[e]])) for row in (src, tgt))
         raise InputError(
             f"the imported tracks link {one} to {later[e]} later and {other} to {earlier[e]} "
             "earlier cells; a cell goes to at most two, and not when it merges, and at most two "
             "cells merge"
         )
+    linked = events["sources"].map(len).gt(0) & events["targets"].map(len).gt(0)
+    return table_events(tracks, events[linked])
+
+
+def table_events(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
+    """References to events of tracks, given as some rows of a table such as `Tracks.events`.
+
+    Raises an `InputError` where the cells of an event do not fit its kind.
+    """
+    nodes = tracks.nodes
+    named = [i for side in ("sources", "targets") for ids in table[side] for i in ids]
+    nodes = nodes.loc[nodes["id"].isin(named), ["id", "frame", "label", *tracks.geometry.axes]]
+    rows = zip(*(nodes[name].tolist() for name in nodes), strict=True)
+    cells = {i: CellRef(t, k, tuple(map(float, place))) for i, t, k, *place in rows}
     found = []
-    for key, *ids in events[["event", "sources", "targets"]].itertuples(index=False):
+    for key, *ids in table[["event", "sources", "targets"]].itertuples(index=False):
         sources, targets = (tuple(cells[i] for i in side) for side in ids)
-        if sources and targets:
-            try:
-                found.append(EventRef(Event.from_key(key), sources, targets))
-            except InputError as error:
-                raise InputError(
-                    f"the links at {sources[0]} in the imported tracks: {error}"
-                ) from None
+        try:
+            found.append(EventRef(Event.from_key(key), sources, targets))
+        except InputError as error:
+            raise InputError(f"the links at {(*sources, *targets)[0]}: {error}") from None
     return found
 
 
@@ -122,13 +132,7 @@ SHARES = {Event.MOVE: 0.6, Event.DIVIDE: 0.2}
 """Shares of a stratified count (design section 8); the other kinds share what is left."""
 
 
-def _shares(kinds: Index) -> Array:
-    rest = [k for k in kinds.tolist() if Event(k) not in SHARES]
-    left = (1 - sum(SHARES.values())) / max(len(rest), 1)
-    return np.array([SHARES.get(Event(k), left) for k in kinds.tolist()])
-
-
-def allot(count: int, available: Index) -> Index:
+def _allot(count: int, available: Index) -> Index:
     """How many of the events available of each kind, (len(Event),), a stratified draw takes.
 
     60 % moves, 20 % divisions, and 20 % in equal parts of the other kinds that occur. What a kind
@@ -138,10 +142,12 @@ def allot(count: int, available: Index) -> Index:
     wanted = np.zeros(len(available))
     left = float(min(count, available.sum()))
     kinds = np.flatnonzero(available > 0)
+    rest = (1 - sum(SHARES.values())) / max(len(np.setdiff1d(kinds, list(SHARES))), 1)
+    shares = np.array([SHARES.get(e, rest) for e in Event])
     while left > 1e-9:
         free = kinds[wanted[kinds] < available[kinds]]
-        share = _shares(kinds)[np.isin(kinds, free)]
-        wanted[free] = np.minimum(wanted[free] + left * share / share.sum(), available[free])
+        share = shares[free] / shares[free].sum()
+        wanted[free] = np.minimum(wanted[free] + left * share, available[free])
         left = min(count, available.sum()) - wanted.sum()
     whole = np.floor(wanted + 1e-6)
     spare = int(min(count, available.sum()) - whole.sum())
@@ -205,11 +211,9 @@ def draw_annotations(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     available = np.bincount(rows.event, minlength=len(Event)).astype(np.int64)
-    quota = allot(count, available) if count else _allot_fraction(fraction or 0.0, available)
+    quota = _allot(count, available) if count else _allot_fraction(fraction or 0.0, available)
     kind = rows.event[order]
-    place = np.zeros(len(order), dtype=np.int64)
-    for e in Event:
-        place[kind == e] = np.arange(available[e])
+    place = pd.Series(kind).groupby(kind).cumcount().to_numpy()
     refs = event_refs(detections, rows.take(order[place < quota[kind]]))
     listed = (
         Annotation(f"s{k}", Kind.CONFIRM, (ref,), source="simulated")

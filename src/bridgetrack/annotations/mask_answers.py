@@ -8,7 +8,6 @@ same list, as changes that say nothing.
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -337,17 +336,10 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         limits: list[float] = []
         taken = np.zeros(int(np.prod(shape)), dtype=bool)  # by what is right
         for answer in reversed(listed):
-            cells = [pixels_of(runs) for runs in answer.right]
-            others = [pixels_of(runs) for runs in answer.wrong]
-            no_cells = [
-                p for p in others if not any(likeness(p, cell) > _SAME for cell in (*cells, *right))
-            ]
+            cells, others = (list(map(pixels_of, side)) for side in (answer.right, answer.wrong))
             # Of the same answer, what is right and what is wrong hold together.
-            cells = [
-                p
-                for p in cells
-                if not taken[p].any() and not any(likeness(p, q) > _GONE for q in wrong)
-            ]
+            no_cells = [p for p in others if not _like_any(p, _SAME, (*cells, *right))]
+            cells = [p for p in cells if not taken[p].any() and not _like_any(p, _GONE, wrong)]
             for p in cells:
                 taken[p] = True
             right += cells
@@ -356,6 +348,10 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
             limits += [_SAME if mended else _GONE] * len(no_cells)
         found[t] = _Said(_sets(shape, t, right), _sets(shape, t, wrong), np.array(limits))
     return found
+
+
+def _like_any(pixels: Index, limit: float, sets: Iterable[Index]) -> bool:
+    return any(likeness(pixels, each) > limit for each in sets)
 
 
 def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
@@ -396,10 +392,9 @@ def with_events(
         here = (rows[detections.frame[rows] == t] for rows in (right, none))
         cells, others = (tuple(_outlines(drawn, detections.label[rows])) for rows in here)
         if cells:
-            held.append(MaskAnswer(f"right in {t}", t, MendKind.KEEP, when, right=cells))
-        for runs in others:  # by its pixels: where they change, it teaches something else
-            name = f"none in {t}: {zlib.crc32(repr(runs).encode()):08x}"
-            held.append(MaskAnswer(name, t, MendKind.REMOVE, when, wrong=(runs,)))
+            held.append(MaskAnswer("held", t, MendKind.KEEP, when, right=cells))
+        if others:
+            held.append(MaskAnswer("held", t, MendKind.REMOVE, when, wrong=others))
     return masks.holding(held)
 
 

@@ -9,7 +9,6 @@ was taught with. The interval is that of Clopper and Pearson: it covers the trut
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,7 +19,8 @@ import pandas as pd
 from pydantic import Field
 from scipy.special import betaincinv
 
-from bridgetrack.annotations.annotation import CellRef, EventRef, describe_event
+from bridgetrack.annotations.annotation import EventRef, describe_event
+from bridgetrack.annotations.from_tracks import table_events
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, replacing
 from bridgetrack.hypotheses.events import Event
@@ -182,22 +182,8 @@ def draw_sample(tracks: Tracks, options: SampleOptions | None = None) -> Sample:
         raise InputError(f"there is nothing to check: the result has no {options.of}")
     order = np.random.default_rng([options.seed, len(table)]).permutation(len(table))
     drawn = table.iloc[order[: options.count]]
-    events = tuple(_refs(tracks, drawn))
+    events = tuple(table_events(tracks, drawn))
     return Sample(options, len(table), events, (Verdict.OPEN,) * len(events))
-
-
-def _refs(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
-    places = tracks.nodes.set_index("id")[["frame", "label", *tracks.geometry.axes]]
-
-    def cells(ids: Sequence[int]) -> tuple[CellRef, ...]:
-        rows = places.loc[list(ids)].to_numpy(dtype=np.float64)
-        return tuple(CellRef(int(r[0]), int(r[1]), tuple(r[2:].tolist())) for r in rows)
-
-    columns = (table["event"], table["sources"], table["targets"])
-    return [
-        EventRef(Event.from_key(str(kind)), cells(sources), cells(targets))
-        for kind, sources, targets in zip(*columns, strict=True)
-    ]
 
 
 # ---------------------------------------------------------------------- files
