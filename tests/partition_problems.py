@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -103,32 +102,7 @@ def tracking_problem(
 
 def brute_force(problem: Problem, scores: Array, allowed: Mask | None = None) -> float:
     """Best value over all choices, -inf where there is none; for up to about 12 slots."""
-    incidence = problem.incidence
-    masks = [
-        int(
-            sum(
-                1 << int(s)
-                for s in incidence.indices[incidence.indptr[h] : incidence.indptr[h + 1]]
-            )
-        )
-        for h in range(problem.n_columns)
-    ]
-    usable = range(problem.n_columns) if allowed is None else np.flatnonzero(allowed).tolist()
-    everything = (1 << problem.n_slots) - 1
-
-    @cache
-    def best(covered: int) -> float:
-        if covered == everything:
-            return 0.0
-        first = (~covered) & (covered + 1)
-        values = [
-            float(scores[h]) + best(covered | masks[h])
-            for h in usable
-            if masks[h] & first and not masks[h] & covered
-        ]
-        return max(values, default=float("-inf"))
-
-    return best(0)
+    return max((float(scores[c].sum()) for c in all_choices(problem, allowed)), default=-np.inf)
 
 
 def all_choices(problem: Problem, allowed: Mask | None = None) -> list[Index]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dask.array as da
 import numpy as np
 import pandas as pd
 
@@ -10,9 +9,9 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.detections.table import Detections
-from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events
+from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.movie import Movie
+from lineage_cases import movie_of
 
 RADIUS = 5
 
@@ -25,24 +24,6 @@ def labels_of(frames, shape=(100, 100), radius=RADIUS):
         for label, (y, x) in cells.items():
             image[(yy - y) ** 2 + (xx - x) ** 2 <= radius**2] = label
     return movie_of(images)
-
-
-def movie_of(images):
-    array = da.from_array(images[:, None], chunks=(1, 1, *images.shape[1:]))
-    ndim = images.ndim - 1
-    return Movie(array, Geometry(len(images), images.shape[1:], (1.0,) * ndim), ("labels",))
-
-
-def detections_of(movie):
-    """Frame, label, centroid and area of a label movie."""
-    rows = []
-    for t in range(movie.n_frames):
-        image = movie.channel_frame(t)
-        for label in np.unique(image[image > 0]):
-            at = np.argwhere(image == label)
-            rows.append((t, label, *at.mean(axis=0), len(at)))
-    columns = ["frame", "label", *movie.geometry.axes, "area"]
-    return Detections(pd.DataFrame(rows, columns=columns), movie.geometry)
 
 
 def table_of(cells, n_frames, area=78.0):
@@ -110,7 +91,3 @@ def pattern_of(complete):
     if complete.sources:
         return EventRef(complete.event, complete.sources[:1])
     return EventRef(complete.event, (), complete.targets[:1])
-
-
-def sizes(kind):
-    return N_SOURCES[kind], N_TARGETS[kind]

@@ -4,14 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotations.annotation_cases import (
-    detections_of,
-    labels_of,
-    movie_of,
-    ref,
-    says,
-    table_of,
-)
+from annotations.annotation_cases import labels_of, ref, says, table_of
 from bridgetrack.annotations.anchor import anchor, cell_diameters
 from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -19,6 +12,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+from lineage_cases import detections_of, movie_of
 
 BEFORE = labels_of(
     [{1: (20, 20), 2: (20, 60), 3: (70, 50)}, {1: (22, 20), 2: (20, 64), 3: (70, 52)}]

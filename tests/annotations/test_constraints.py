@@ -9,7 +9,7 @@ from annotations.annotation_cases import (
     says,
     table_of,
 )
-from bridgetrack.annotations.anchor import anchor
+from bridgetrack.annotations.anchor import anchor, event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import (
@@ -18,6 +18,8 @@ from bridgetrack.annotations.constraints import (
 )
 from bridgetrack.errors import ContradictionError
 from bridgetrack.hypotheses.events import Event, Events, active_slots
+from bridgetrack.inference.problem import Problem
+from partition_problems import all_choices
 
 # rows 0-2 in frame 0, 3-5 in frame 1, 6-7 in frame 2
 CELLS = table_of(
@@ -26,8 +28,6 @@ CELLS = table_of(
 )
 N = len(CELLS)
 ALL = everything_between(CELLS)
-
-# (kind, event, sources, targets) in rows
 
 
 def at(kind, sources=(), targets=()):
@@ -41,11 +41,6 @@ def anchored(*answers):
 
 def compiled(*answers, hypotheses=ALL):
     return compile_constraints(anchored(*answers), hypotheses)
-
-
-def index(kind, sources=(), targets=()):
-    wanted = [np.array([[*r, -1, -1][:2]]) for r in (sources, targets)]
-    return int(ALL.find(Events(np.array([kind], dtype=np.int8), *wanted))[0])
 
 
 def test_what_says_nothing_here_is_listed_with_the_reason():
@@ -105,21 +100,8 @@ def outputs():
     """Every way to cover all active slots of a smaller movie exactly once."""
     small = table_of([(0, 1, 0, 0), (0, 2, 50, 0), (1, 1, 0, 0), (1, 2, 50, 0)], 2)
     hypotheses = everything_between(small)
-    matrix = hypotheses.incidence(active_slots(small)).toarray().astype(int)
-    active = np.flatnonzero(active_slots(small))
-    found = []
-
-    def extend(chosen, covered):
-        free = [s for s in active if not covered[s]]
-        if not free:
-            found.append(frozenset(chosen))
-            return
-        for h in np.flatnonzero(matrix[:, free[0]]):
-            if not (covered & matrix[h].astype(bool)).any():
-                extend([*chosen, int(h)], covered | matrix[h].astype(bool))
-
-    extend([], np.zeros(matrix.shape[1], dtype=bool))
-    return small, hypotheses, found
+    choices = all_choices(Problem(hypotheses.covering(active_slots(small))))
+    return small, hypotheses, [frozenset(choice.tolist()) for choice in choices]
 
 
 SMALL, SMALL_ALL, OUTPUTS = outputs()
@@ -136,19 +118,7 @@ def truth_of(annotation, output, refs):
     return not said if annotation.kind == Kind.REJECT else said
 
 
-def small_refs():
-    rows = zip(
-        SMALL_ALL.event.tolist(),
-        SMALL_ALL.sources.tolist(),
-        SMALL_ALL.targets.tolist(),
-        strict=True,
-    )
-    return [
-        ref(SMALL, Event(e), [i for i in s if i >= 0], [j for j in t if j >= 0]) for e, s, t in rows
-    ]
-
-
-REFS = small_refs()
+REFS = event_refs(SMALL, SMALL_ALL)
 
 
 @st.composite
