@@ -179,18 +179,18 @@ def _is_ours(left: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path, what: str, *, last: Callable[[], None] | None = None) -> Iterator[Path]:
+def replacing(path: Path, what: str) -> Iterator[Path]:
     """The same, where all that happens in the block is that `path` is written.
 
     Any error of the system in it becomes an `OutputError` that names `path` and `what` it holds.
     """
-    with staged(path, what, last=last) as spare, writing(path, what):
+    with staged(path, what) as spare, writing(path, what):
         yield spare
 
 
-def write_text(path: Path, text: str, what: str, *, last: Callable[[], None] | None = None) -> Path:
+def write_text(path: Path, text: str, what: str) -> Path:
     """Write a text file, in UTF-8 with plain line ends, in one step; see `staged`."""
-    with replacing(path, what, last=last) as spare:
+    with replacing(path, what) as spare:
         spare.write_text(text, encoding="utf-8", newline="\n")
     return path
 

@@ -8,7 +8,7 @@ import pytest
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event, active_slots
-from bridgetrack.tracks.build import build_tracks, roots
+from bridgetrack.tracks.build import build_tracks
 from bridgetrack.tracks.tracks import Tracks
 from gallery import BY_NAME, GALLERY, Situation, measured
 
@@ -43,6 +43,13 @@ def test_the_gallery(situation: Situation) -> None:
     assert first["track_id"].tolist() == list(range(1, tracks.n_tracks + 1))
     order = list(zip(first["frame"], first["label"], strict=True))
     assert order == sorted(order)
+    # A lineage has the number of its first track, by the first parent of each.
+    parent = tracks.links.drop_duplicates("track_id").set_index("track_id")["parent_id"].to_dict()
+    for track, lineage in first[["track_id", "lineage_id"]].itertuples(index=False):
+        root = track
+        while root in parent:
+            root = parent[root]
+        assert lineage == root
     # Every event and every link is listed.
     truth = situation.true_events(detections)
     listed = {
@@ -54,21 +61,6 @@ def test_the_gallery(situation: Situation) -> None:
     assert set(tracks.edges[["source", "target", "event"]].itertuples(index=False, name=None)) == (
         pairs
     )
-
-
-def test_lineages_have_the_number_of_their_root() -> None:
-    situation = BY_NAME["two divisions in a row"]
-    detections, tracks = built(situation)
-    lineage = tracks.nodes.set_index("id")["lineage_id"]
-    track = tracks.nodes.set_index("id")["track_id"]
-    mother = situation.row(detections, 0, "A")
-    family = [situation.row(detections, 5, c) for c in "bde"]
-    assert {int(lineage[r]) for r in family} == {int(track[mother])}
-    assert len({int(track[r]) for r in family}) == 3
-    others = set(tracks.nodes["id"]) - {
-        r for rows in situation.expected_cells(detections)[:5] for r in rows
-    }
-    assert (track[list(others)] == lineage[list(others)]).all()
 
 
 def test_the_order_of_hypotheses_does_not_matter() -> None:
@@ -97,11 +89,3 @@ def test_scores_and_margins_go_with_their_events() -> None:
     assert edges["score"].tolist() == [divide, divide]
     unscored = build_tracks(detections, hypotheses, chosen)
     assert unscored.events[["score", "margin_at_least"]].isna().all(axis=None)
-
-
-def test_roots_follow_the_first_parent() -> None:
-    links = pd.DataFrame(
-        [(3, 1, "merge"), (3, 2, "merge"), (4, 3, "divide"), (5, 3, "divide")],
-        columns=["track_id", "parent_id", "event"],
-    )
-    assert roots(6, links)[1:].tolist() == [1, 2, 1, 1, 1, 6]

@@ -393,12 +393,9 @@ def tracking_graph(graph: LineageGraph) -> Any:
     from traccuracy import TrackingGraph
 
     g: Any = nx.DiGraph()
-    columns = {"t": graph.frame.tolist(), "segmentation_id": graph.label.tolist()}
-    for k, axis in enumerate(graph.axes):
-        columns[axis] = graph.position[:, k].tolist()
-    names = list(columns)
-    values = zip(*columns.values(), strict=True)
-    g.add_nodes_from((i, dict(zip(names, row, strict=True))) for i, row in enumerate(values))
+    cells = pd.DataFrame(graph.position, columns=graph.axes)
+    cells = cells.assign(t=graph.frame, segmentation_id=graph.label)
+    g.add_nodes_from(cells.to_dict("index").items())
     g.add_edges_from(graph.edges.tolist())
     return TrackingGraph(g, location_keys=graph.axes, validate=False)
 
