@@ -65,18 +65,10 @@ class NoteKind(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """A note for users.
-
-    Parameters
-    ----------
-    kind
-        Its kind.
-    words
-        The note as a sentence without a full stop.
-    """
+    """A note for users."""
 
     kind: NoteKind
-    words: str
+    words: str  # as a sentence without a full stop
 
     def __str__(self) -> str:
         return f"warning: {self.words}" if self.kind == NoteKind.WARNING else self.words

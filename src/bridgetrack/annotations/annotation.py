@@ -96,10 +96,7 @@ class EventRef:
         A *pattern* names only one cell: one source stands for "an event of this kind at this cell's
         fate", one target for "... at this cell's history".
 
-    Raises
-    ------
-    InputError
-        Where the number of cells or their frames do not fit the event.
+    Raises an `InputError` where the number of cells or their frames do not fit the event.
     """
 
     event: Annotated[Event, PlainValidator(_event), PlainSerializer(lambda event: event.key)]
@@ -191,10 +188,7 @@ class Annotation:
     named
         Which of `FATES` the end or the beginning is that the event is; None where nobody said.
 
-    Raises
-    ------
-    InputError
-        Where the parts do not fit each other.
+    Raises an `InputError` where the parts do not fit each other.
     """
 
     id: str

@@ -50,10 +50,7 @@ class AnswerSet(Generic[A]):
         Highest number ever given with each prefix of ids; does not count for equality. No id is
         given twice, for what was noted elsewhere of one must not speak of another.
 
-    Raises
-    ------
-    InputError
-        Where an id is there twice or an answer does not fit the movie.
+    Raises an `InputError` where an id is there twice or an answer does not fit the movie.
     """
 
     noun, prefix = "answer", "a"
@@ -115,10 +112,7 @@ class AnswerSet(Generic[A]):
     def edit(self, remove: Iterable[str] = (), add: Iterable[A] = ()) -> Self:
         """A set without the answers of some ids and with others; the same where there are none.
 
-        Raises
-        ------
-        InputError
-            Where an id to remove is not there, or an added one is there already.
+        Raises an `InputError` where an id to remove is not there, or an added one is already.
         """
         gone, come = [self[i].id for i in remove], tuple(add)
         if not gone and not come:

@@ -70,10 +70,7 @@ _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKin
 class MaskAnswer:
     """One answer about the masks of a frame.
 
-    Raises
-    ------
-    InputError
-        Where runs overlap, or a number is out of range.
+    Raises an `InputError` where runs overlap, or a number is out of range.
     """
 
     id: str  # never given twice

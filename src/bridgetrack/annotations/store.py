@@ -44,10 +44,7 @@ class AutosavingStore:
     begin
         What is known already, where there is no file yet; it is written down at once.
 
-    Raises
-    ------
-    InputError
-        Where the file is there but not valid, or belongs to a movie of another extent.
+    Raises an `InputError` where the file is not valid, or belongs to a movie of another extent.
     """
 
     changed = Signal(object)
@@ -107,24 +104,9 @@ class AutosavingStore:
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step.
 
-        Nothing changes where all was said before and is `named` as then.
-
-        Parameters
-        ----------
-        said
-            Of which event people said what.
-        source, seconds, right, named
-            As in `Annotation`.
-
-        Returns
-        -------
-        list of Annotation, int
-            What stands for each of them now, and how many earlier answers they replaced.
-
-        Raises
-        ------
-        InputError
-            Where a verified track is locked against one of them.
+        Nothing changes where all was said before and is `named` as then. Gives what stands for each
+        of them now, and how many earlier answers they replaced. Raises an `InputError` where a
+        verified track is locked against one of them. All else is as in `Annotation`.
         """
         have, created = self.annotations, now()
         _, number, _ = natural_key(have.next_id())
@@ -155,13 +137,7 @@ class AutosavingStore:
         return next(said, None)
 
     def refuse_locked(self, annotations: Iterable[Annotation]) -> None:
-        """Complain where a verified track rests on one of these annotations, which may not go.
-
-        Raises
-        ------
-        InputError
-            With the first of them, and what to do.
-        """
+        """Raise an `InputError` where a verified track rests on one of these, which may not go."""
         locked = next((a for a in annotations if self.locked(a)), None)
         if locked is not None:
             cell = locked.cells[0]

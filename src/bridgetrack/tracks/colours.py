@@ -37,35 +37,19 @@ _OF_TRACKS = ("duration", "mean_speed", "mean_area", "growth", "divisions", "dis
 
 @dataclass(frozen=True)
 class Colouring:
-    """A shade for every sight of every track.
+    """A shade for every sight of every track."""
 
-    Parameters
-    ----------
-    by
-        What the colours stand for, see `colourings`.
-    words
-        The same for people, with its unit.
-    palette
-        Which of `PALETTES`.
-    track_id, frame
-        The sights in the order of `cells_by_track`, shape (n,).
-    shades
-        From 0 to 1, NaN where there is no value, shape (n,).
-    low, high
-        What the shades 0 and 1 stand for; NaN where the colours are names.
-    along
-        Whether the value changes along a track.
-    """
-
-    by: str
-    words: str
-    palette: str
+    by: str  # what the colours stand for, see `colourings`
+    words: str  # the same for people, with its unit
+    palette: str  # which of `PALETTES`
+    # track_id, frame: the sights in the order of `cells_by_track`, shape (n,)
     track_id: Index
     frame: Index
-    shades: Array
+    shades: Array  # from 0 to 1, NaN where there is no value, shape (n,)
+    # low, high: what the shades 0 and 1 stand for; NaN where the colours are names
     low: float
     high: float
-    along: bool
+    along: bool  # whether the value changes along a track
 
     @property
     def colours(self) -> Array:
@@ -100,20 +84,7 @@ def title_of(name: str, geometry: Geometry) -> str:
 
 
 def colouring(tracks: Tracks, by: str = "family") -> Colouring:
-    """Colour tracks by something.
-
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    by
-        ``family``, ``track``, ``generation``, ``certainty`` or any other of `colourings`.
-
-    Raises
-    ------
-    InputError
-        If there is no such number.
-    """
+    """Colour tracks by one of `colourings`; raises an `InputError` if it is none of them."""
     known = colourings(tracks)
     if by not in known:
         raise InputError(f"tracks cannot be coloured by {by!r}; choose from {', '.join(known)}")

@@ -121,19 +121,9 @@ def cell_cycles(tracks: Tracks) -> CellCycles:
 
 
 def survival(duration: Array, divides: Mask) -> pd.DataFrame:
-    """Kaplan and Meier's estimate of how many have not divided by a time.
+    """Kaplan and Meier's estimate of how many have not divided by a time, see `CellCycles`.
 
-    Parameters
-    ----------
-    duration
-        How long each was seen, shape (n,).
-    divides
-        Whether it divided then; otherwise it was lost from view undivided, shape (n,).
-
-    Returns
-    -------
-    pandas.DataFrame
-        See `CellCycles`; empty if there is nothing.
+    Each was seen for a `duration` and divided then, or was lost from view undivided, shapes (n,).
     """
     from scipy.stats import CensoredData, ecdf  # slow to import
 

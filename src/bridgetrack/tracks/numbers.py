@@ -119,24 +119,12 @@ _BINS = 40
 
 @dataclass(frozen=True)
 class TrackNumbers:
-    """What the tracks of a movie amount to.
-
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    table
-        One row per track, see `track_table`.
-    cells
-        One row per track and frame, see `cells_by_track`.
-    trees
-        All families laid out.
-    """
+    """What the tracks of a movie amount to."""
 
     tracks: Tracks
-    table: pd.DataFrame
-    cells: pd.DataFrame
-    trees: Lineages
+    table: pd.DataFrame  # one row per track, see `track_table`
+    cells: pd.DataFrame  # one row per track and frame, see `cells_by_track`
+    trees: Lineages  # all families laid out
 
     @property
     def features(self) -> dict[str, str]:
@@ -177,12 +165,7 @@ class TrackNumbers:
     ) -> tuple[Array, Index, Index]:
         """How a number is distributed over all cells or tracks.
 
-        Returns
-        -------
-        edges
-            Of the bins, shape (n + 1,).
-        counts, counts_of_chosen
-            How many of all and of those chosen are in each, shapes (n,).
+        Edges of the bins, shape (n + 1,); how many of all and of those chosen are in each, (n,).
         """
         of_tracks = feature.startswith("track:")
         table = self.table if of_tracks else self.cells

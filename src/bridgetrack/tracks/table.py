@@ -296,14 +296,7 @@ def _at_edge(last: pd.DataFrame, geometry: Geometry) -> Mask:
 def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
     """The tracks with the column ``verified`` in their nodes, where some are.
 
-    Parameters
-    ----------
-    tracks
-        The tracks that the events amount to.
-    chosen
-        The events that hold, E of them, with rows of detections.
-    confirmed
-        Which of them answers confirm, shape (E,).
+    They are what the `chosen` events amount to, of which answers confirm some, shape (E,).
     """
 
     def named(events: Events) -> Mask:
@@ -323,12 +316,7 @@ def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
 def with_fates(tracks: Tracks, names: Mapping[int, str]) -> Tracks:
     """The tracks with the column ``named`` in their nodes, where some ends or beginnings are.
 
-    Parameters
-    ----------
-    tracks
-        The tracks.
-    names
-        What the end or the beginning at a cell is, by the cell's id; both separated by a blank.
+    `names` are by the cell's id; where both are named, they are separated by a blank.
     """
     if not names:
         return tracks

@@ -179,13 +179,7 @@ def assemble_tracks(
 
 
 def edge_rows(nodes: pd.DataFrame, edges: pd.DataFrame, source: str) -> tuple[Index, Index]:
-    """Index of the two ends of every edge in `nodes`, shapes (E,) and (E,).
-
-    Raises
-    ------
-    InputError
-        As `assemble_tracks`.
-    """
+    """Index of the two ends of every edge in `nodes`, (E,) each; raises as `assemble_tracks`."""
     ids = pd.Index(nodes["id"].to_numpy(dtype=np.int64))
     if not ids.is_unique:
         again = ids[ids.duplicated()].min()
@@ -244,14 +238,7 @@ def components(n: int, src: Index, tgt: Index) -> Index:
 def chains(n: int, src: Index, tgt: Index, allowed: Mask) -> Index:
     """Number of the longest unbranched path of every node, from 1 by first node, shape (n,).
 
-    Parameters
-    ----------
-    n
-        Number of nodes.
-    src, tgt
-        Nodes that every edge joins, shapes (E,) and (E,).
-    allowed
-        Edges that a path may take, shape (E,).
+    Edges join the nodes `src` and `tgt`; a path takes those that are `allowed`, shapes (E,).
     """
     alone = (np.bincount(src, minlength=n)[src] == 1) & (np.bincount(tgt, minlength=n)[tgt] == 1)
     simple = allowed & alone

@@ -65,15 +65,7 @@ class Lineages:
         return np.flatnonzero(np.isin(self._order, list(tracks)))
 
     def strokes(self, colours: Colouring) -> tuple[Array, Array]:
-        """Lines of the tracks, and the shade of each.
-
-        Returns
-        -------
-        ends
-            x and frame of both ends, shape (n, 2, 2).
-        shades
-            Shape (n,).
-        """
+        """Lines of the tracks: x and frame of both ends, (n, 2, 2), and the shade of each, (n,)."""
         table = self.branches
         if not colours.along:
             ends = np.stack([table[["x", "start"]], table[["x", "end"]]], axis=1)
@@ -93,14 +85,8 @@ class Lineages:
     def joints(self, colours: Colouring) -> tuple[Array, Array, Mask]:
         """Lines from parents to the tracks that come from them.
 
-        Returns
-        -------
-        corners
-            x and frame of three corners, shape (n, 3, 2).
-        shades
-            That of the later track, shape (n,).
-        divides
-            Whether it is a division, shape (n,).
+        x and frame of three corners, shape (n, 3, 2); the shade of the later track, and whether it
+        is a division, shapes (n,).
         """
         table, links = self.branches, self.links
         child, parent = links["child"].to_numpy(), links["parent"].to_numpy()
