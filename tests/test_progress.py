@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
-import pytest
-
 from bridgetrack.progress import relayed, run
 
 
 def counting(n: int) -> Generator[int, None, str]:
     yield from range(n)
     return f"counted to {n}"
-
-
-def failing() -> Generator[int, None, str]:
-    yield 1
-    raise ValueError("no more")
 
 
 def test_each_step_is_reported_in_its_own_words_and_the_result_returned() -> None:
@@ -26,16 +19,3 @@ def test_each_step_is_reported_in_its_own_words_and_the_result_returned() -> Non
     told: list[str] = []
     assert run(relayed(counting(2), lambda n: f"step {n}"), told.append) == "counted to 2"
     assert told == ["step 0", "step 1"]
-
-
-def test_relayed_work_stops_where_it_is_closed() -> None:
-    inner = counting(5)
-    outer = relayed(inner, lambda n: n)
-    assert next(outer) == 0
-    outer.close()
-    assert next(inner) == 1
-
-
-def test_errors_of_the_work_come_through() -> None:
-    with pytest.raises(ValueError, match="no more"):
-        run(relayed(failing(), lambda n: n))

@@ -39,14 +39,6 @@ def test_a_daughter_may_be_a_frame_late_and_no_more():
         EventRef(Event.DIVIDE, (cell(0, 1),), (cell(1, 2), cell(3, 3)))
 
 
-def test_slots_of_every_event():
-    fate, history = ("fate", (0, 1)), ("history", (1, 2))
-    assert event(Event.MOVE, [1], [2]).slots == (fate, history)
-    assert event(Event.FALSE, [1]).slots == (fate, ("history", (0, 1)))
-    assert event(Event.MERGE, [1, 3], [2]).slots == (fate, ("fate", (0, 3)), history)
-    assert event(Event.APPEAR, [], [2]).slots == (history,)
-
-
 def test_a_pattern_can_be_rejected_but_not_confirmed():
     says("a1", "reject", event(Event.DIVIDE, [1]))
     with pytest.raises(InputError, match="confirm needs all cells of a divide"):

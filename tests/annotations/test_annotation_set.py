@@ -33,19 +33,6 @@ def test_ids_are_in_natural_order_and_the_next_is_free():
     assert many.next_id() == "a11"
 
 
-def test_what_does_not_fit_is_refused():
-    one = AnnotationSet(MOVIE, [MOVE])
-    with pytest.raises(InputError, match="two annotations with the id 'a1'"):
-        one.edit(add=[MOVE])
-    with pytest.raises(InputError, match="no annotation with the id 'a9'"):
-        one.edit(["a9"])
-    late = says("a5", "confirm", event(Event.DISAPPEAR, [1], frame=N_FRAMES))
-    with pytest.raises(InputError, match="beyond the movie's 6 frames"):
-        one.edit(add=[late])
-    with pytest.raises(InputError, match="2 numbers in a movie with 3"):
-        AnnotationSet(Geometry(6, None, (1.0, 1.0, 1.0)), [MOVE])
-
-
 @settings(max_examples=50, deadline=None)
 @given(annotation_lists())
 def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):

@@ -19,7 +19,6 @@ from bridgetrack.annotations.files import (
     first_line,
     history_to_json,
     load_annotations,
-    save_annotations,
 )
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
@@ -43,13 +42,6 @@ def test_encoding_and_decoding_is_identity(listed):
         history = step(history.undo(), [listed[0].id]).undo()
     content = json.loads(json.dumps(history_to_json(history)))
     assert ANNOTATION_FILE.check(content, "x") == history
-
-
-def test_the_file_does_not_depend_on_the_order_of_adding(tmp_path):
-    save_annotations(AnnotationSet(MOVIE, [MOVE, LEAVES]), tmp_path / "a.json")
-    save_annotations(AnnotationSet(MOVIE, [LEAVES, MOVE]), tmp_path / "b.json")
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-    assert load_annotations(tmp_path / "a.json") == AnnotationSet(MOVIE, [MOVE, LEAVES])
 
 
 def _spoilt(path, change):
@@ -294,39 +286,6 @@ def test_another_movie_is_refused(tmp_path):
     AutosavingStore(tmp_path / "a.json", MOVIE).edit(AnswerChange(added=(MOVE,)))
     with pytest.raises(InputError, match="2 spatial axes, this one has 3"):
         AutosavingStore(tmp_path / "a.json", Geometry(6, None, (1.0, 1.0, 1.0)))
-
-
-CLICKER = """
-import sys
-from itertools import count
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie.geometry import Geometry
-
-store = AutosavingStore(sys.argv[1], Geometry(6, (600, 600), (1.0, 1.0)))
-for k in count(1):
-    event = EventRef(Event.DISAPPEAR, (CellRef(0, k, (1.0, float(k))),))
-    store.edit(AnswerChange(added=(Annotation(f"a{k}", Kind.CONFIRM, (event,)),)))
-    sys.stdout.write(f"{k}\\n")
-    sys.stdout.flush()
-"""
-
-
-def test_a_kill_loses_no_click_that_was_answered(tmp_path):
-    clicks, path = 40, tmp_path / "a.json"
-    command = [sys.executable, "-c", CLICKER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        answered = 0
-        while answered < clicks:
-            answered = int(process.stdout.readline())
-        process.kill()
-        rest = [int(line) for line in process.stdout.read().splitlines() if line]
-    answered = max([answered, *rest])
-    kept = AutosavingStore(path, Geometry(6, (600, 600), (1.0, 1.0))).history
-    assert answered <= len(kept.annotations) <= answered + 1
-    assert len(kept.past) == len(kept.annotations)
 
 
 BESIDE = """

@@ -75,11 +75,6 @@ def test_the_whole_truth_as_confirmed_annotations():
     assert len(drawn) == inside and (rows.find(drawn) >= 0).all()
 
 
-def test_events_of_other_detections_are_refused():
-    with pytest.raises(InputError, match="other detections"):
-        whole(TRUTH, table_of([(0, 1, 5.0, 5.0)], N_FRAMES))
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.floats(0.001, 1.0), st.floats(0.001, 1.0), st.integers(0, 5))
 def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
@@ -91,21 +86,18 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
 
 
 @pytest.mark.parametrize(
-    ("wishes", "words"),
+    ("events", "detections", "wishes", "words"),
     [
-        ({}, "either a count or a fraction"),
-        ({"count": 0}, "must be 1 or more"),
-        ({"fraction": 1.5}, "must be in"),
+        (TRUTH, CELLS, {}, "either a count or a fraction"),
+        (TRUTH, CELLS, {"count": 0}, "must be 1 or more"),
+        (TRUTH, CELLS, {"fraction": 1.5}, "must be in"),
+        (TRUTH.take(slice(-2, None)), CELLS, {"count": 1}, "no event"),
+        (TRUTH, table_of([(0, 1, 5.0, 5.0)], N_FRAMES), {"count": 1}, "other detections"),
     ],
 )
-def test_bad_wishes_are_refused(wishes, words):
+def test_what_cannot_be_drawn_is_refused(events, detections, wishes, words):
     with pytest.raises(InputError, match=words):
-        draw_annotations(TRUTH, CELLS, **wishes)
-
-
-def test_a_truth_without_events_is_refused():
-    with pytest.raises(InputError, match="no event"):
-        draw_annotations(TRUTH.take(slice(-2, None)), CELLS, count=1)
+        draw_annotations(events, detections, **wishes)
 
 
 @pytest.fixture(scope="module")

@@ -81,6 +81,11 @@ CASES: dict[str, tuple[Frames, Frames, set[str]]] = {
         [{1: LEFT}] * 2,
         {"move 0:1>1:1"},
     ),
+    "it appears and disappears": (
+        [{}, {1: LEFT}, {1: LEFT}, {}],
+        [{}, {1: LEFT}, {1: LEFT}, {}],
+        {"appear >1:1", "move 1:1>2:1", "disappear 2:1>"},
+    ),
     "it may be a piece": ([{1: LEFT}, SMALL], [{1: LEFT}] * 2, {"move 0:1>1:1"}),
 }
 
@@ -103,11 +108,6 @@ def test_perfect_detections_and_a_lost_daughter() -> None:
     }
     truth = [{1: LEFT}, {2: LEFT, 3: FAR}]
     assert said([{1: LEFT}, {2: LEFT}], truth, {2: 1, 3: 1}) == set()
-
-
-def test_cells_that_appear_and_disappear() -> None:
-    frames: Frames = [{}, {1: LEFT}, {1: LEFT}, {}]
-    assert said(frames, frames) == {"appear >1:1", "move 1:1>2:1", "disappear 2:1>"}
 
 
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
