@@ -75,14 +75,12 @@ class Relaxation:
     column_label: Index
 
 
-def prices(
-    problem: Problem, scores: Array, allowed: Mask | None = None, limits: SolverLimits | None = None
-) -> Array:
+def prices(problem: Problem, scores: Array, allowed: Mask) -> Array:
     """Prices of the slots whose sum no choice exceeds, the least such sum; shape (S,).
 
     The price of its slots is at least the score of every allowed column. Raises as `solve.solve`.
     """
-    return run(relax(problem, scores, allowed, limits or SolverLimits())).duals
+    return run(relax(problem, scores, allowed, SolverLimits())).duals
 
 
 def relax(
@@ -100,61 +98,35 @@ def relax(
         raise InfeasibleError(f"no allowed event explains slot {int(uncovered[0])}")
     columns = np.flatnonzero(problem.undominated(scores, allowed))
     useful, score = Problem(problem.incidence[columns], problem.free), scores[columns]
-    count, slot_label, column_label = components(useful.incidence)
+    count, of_slot, of_column = components(useful.incidence)
     x, duals = np.zeros(len(columns)), np.zeros(problem.n_slots)
-    found = Relaxation(columns, x, duals, count, slot_label, column_label)
-    large = np.bincount(column_label, minlength=count) > limits.large
-    turn = np.where(large, np.arange(count), -1)  # the small ones are one part
-    # Relaxing a part gives its columns and slots other labels, so all are looked up before.
-    turns = [
-        (np.flatnonzero(turn[column_label] == k), np.flatnonzero(turn[slot_label] == k))
-        for k in np.unique(turn)
-    ]
-    done = 0
+    large = np.bincount(of_column, minlength=count) > limits.large
+    solved = 0
 
-    def share(solved: int) -> float:
-        nonlocal done
-        done += solved
-        return min(done / len(columns), 1.0)
+    def share(more: int) -> float:
+        nonlocal solved
+        solved += more
+        return min(solved / len(columns), 1.0)
 
-    while turns:
-        inside = turns.pop(0)
-        part = useful.part(*inside) if large.any() else useful
-        if not turns:
-            del useful  # the last part is most of it, and solving takes memory
-        if large.any():
-            give_back()  # the solver takes as much as all before it
-        yield from relayed(_relax_part(part, score, inside, found, limits), share)
-    return found
-
-
-def _relax_part(
-    part: Problem,
-    scores: Array,
-    inside: tuple[Index, Index],
-    found: Relaxation,
-    limits: SolverLimits,
-) -> Generator[int, None, None]:
-    """Relax a part of some columns and slots, whole components, and note the result in `found`.
-
-    Yields how many columns were solved since the last time.
-    """
-    columns, slots = inside
-    score = scores[columns]
-    labels = found.slot_label[slots], found.column_label[columns]
-    alone = len(columns) > limits.large and labels[0].min() == labels[0].max()
-    values = None
-    if alone:
-        values = yield from _generated(part, score, limits)
-    if values is None:
-        values = yield from _packed(part, score, *labels, limits)
-    x, duals = values
-    found.x[columns], found.duals[slots] = x, duals
-    if alone:
-        count, of_slots, of_columns = _clusters(part, score, x, duals)
-        found.slot_label[slots] = found.count + of_slots
-        found.column_label[columns] = np.where(of_columns < 0, -1, found.count + of_columns)
-        found.count += count
+    for some in (~large, large):
+        mine, slots = np.flatnonzero(some[of_column]), np.flatnonzero(some[of_slot])
+        if not len(mine):
+            continue
+        part, values = useful.part(mine, slots) if large.any() else useful, None
+        if some is large:
+            del useful  # it is most of it, and solving takes memory
+            give_back()
+            values = yield from relayed(_generated(part, score[mine], limits), share)
+        if values is None:
+            labels = of_slot[slots], of_column[mine]
+            values = yield from relayed(_packed(part, score[mine], *labels, limits), share)
+        x[mine], duals[slots] = values
+        if some is large:
+            more, slots_of, columns_of = _clusters(part, score[mine], *values)
+            of_slot[slots] = count + slots_of
+            of_column[mine] = np.where(columns_of < 0, -1, count + columns_of)
+            count += more
+    return Relaxation(columns, x, duals, count, of_slot, of_column)
 
 
 def _packed(

@@ -1,19 +1,19 @@
 """Exact inference: relax first, branch only where the relaxation is fractional.
 
 1. The linear relaxation is solved (`relax`); where it is whole, that is the answer.
-2. Elsewhere it is rounded, and improved around the fractions (`repair`). Only columns with a
-   reduced cost below the gap of this choice can change the answer, and branch and bound sees
-   nothing but their components.
+2. Elsewhere it is rounded, and the best choice of columns of small reduced cost is found. Only
+   columns with a reduced cost below the gap of this choice can change the answer, and branch and
+   bound sees nothing but their components.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import BridgetrackError, SolverError
@@ -85,51 +85,6 @@ def solve_steps(
 
 _NEAR = 1.0
 """Reduced cost up to which a column is near the relaxed choice."""
-_LARGEST = 3_000
-"""Columns up to which a choice is repaired."""
-
-
-def repair(
-    problem: Problem, scores: Array, x: Array, duals: Array, start: Mask | None, max_nodes: int
-) -> Mask | None:
-    """Improve a rounded choice by branching around the fractions only.
-
-    Slots of fractional columns, and those that columns of small reduced cost tie to them, are
-    solved anew; everywhere else the relaxation is whole and stays. The better of the result and
-    `start` is returned. A good choice is worth its time, because it decides how many columns
-    `branch` can leave out: without it, 100 frames of 1,000 cells take minutes.
-    """
-    rows, by_column = problem.by_slot, problem.incidence
-    reduced = by_column @ duals - scores
-    whole = x > 1 - INTEGRAL
-    fractional = (x > INTEGRAL) & ~whole
-    region = _touched(rows, fractional)
-    best, value = start, -np.inf if start is None else float(scores[start].sum())
-    # Where the part is too small to have a whole choice, it grows by what is near, three times.
-    for _ in range(3):
-        near = (reduced <= _NEAR) | fractional
-        region = region | _touched(rows, near & (by_column @ region > 0))
-        region = region | _touched(rows, whole & (by_column @ region > 0))
-        inside = by_column @ region.astype(np.float64) == np.diff(by_column.indptr)
-        columns, slots = np.flatnonzero(inside), np.flatnonzero(region)
-        if len(columns) > _LARGEST:
-            break
-        try:
-            part = problem.part(columns, slots)
-            local = solve_integer(part, scores[columns], None, max_nodes, 10.0)
-        except BridgetrackError:
-            continue
-        chosen = whole.copy()
-        chosen[columns] = local.x
-        if float(scores[chosen].sum()) > value:
-            best = chosen
-        break
-    return best
-
-
-def _touched(rows: sp.csr_matrix, columns: Mask) -> Mask:
-    """Slots that some of the columns cover, shape (S,)."""
-    return np.asarray(rows @ columns.astype(np.float64) > 0)
 
 
 def branch(
@@ -161,65 +116,50 @@ def branch(
     SolverError
         If a limit was reached before there was any solution.
     """
+    cost = problem.incidence @ duals - scores
     start = greedy_choice(problem, scores, x, duals)
-    start = repair(problem, scores, x, duals, start, limits.max_nodes)
-    useful = _useful(problem, scores, x, duals, start)
-    if len(useful) > limits.large:  # a better choice leaves fewer of them
-        start = _near_choice(problem, scores, x, duals, start, limits, until)
-        useful = _useful(problem, scores, x, duals, start)
-    chosen = np.zeros(len(x), dtype=bool)
-    bound = 0.0
-    count, slot_label, column_label = components(problem.incidence[useful])
-    slots_of, columns_of = members(slot_label, count), members(column_label, count)
-    for slots, part in zip(slots_of, columns_of, strict=True):
-        columns = useful[part]
-        inside, score = x[columns], scores[columns]
-        relaxed = float(score @ inside)
-        if ((inside < INTEGRAL) | (inside > 1 - INTEGRAL)).all():
-            chosen[columns[inside > 0.5]] = True
-            bound += relaxed
-            continue
-        begin = None if start is None else start[columns]
-        worst = relaxed - limits.gap * abs(relaxed)
-        if begin is not None and len(columns) > limits.large and score[begin].sum() >= worst:
-            chosen[columns[begin]] = True
-            bound += relaxed
-            continue
-        best = _integer(problem.part(columns, slots), score, begin, limits.max_nodes, until)
-        chosen[columns[best.x]] = True
-        bound += min(best.bound, relaxed + 1e-9)
-    return chosen, bound
+    # A good choice is worth its time, because it decides how many columns are left out.
+    near = (cost <= _NEAR) | (x > 1e-9)
+    with suppress(BridgetrackError):  # there may be no choice of these alone
+        start, _ = _best_of(problem, scores, x, near, start, replace(limits, gap=0.0), until)
+    useful = np.ones(len(x), dtype=bool)
+    if start is not None:
+        useful = (cost <= _gap(problem, scores, duals, start)) | (x > 1e-9)
+    return _best_of(problem, scores, x, useful, start, limits, until)
 
 
-def _useful(problem: Problem, scores: Array, x: Array, duals: Array, start: Mask | None) -> Index:
-    """Columns that may be in a choice as good as `start`; all where there is none."""
-    if start is None:
-        return np.arange(len(x))
-    near = problem.incidence @ duals - scores <= _gap(problem, scores, duals, start)
-    return np.flatnonzero(near | start | (x > 1e-9))
-
-
-def _near_choice(
+def _best_of(
     problem: Problem,
     scores: Array,
     x: Array,
-    duals: Array,
+    some: Mask,
     start: Mask | None,
     limits: SolverLimits,
     until: float,
-) -> Mask | None:
-    """The best choice of columns near the relaxed one; `start` where they give none."""
-    near = (problem.incidence @ duals - scores <= _NEAR) | (x > 1e-9)
-    few = np.flatnonzero(near if start is None else near | start)
-    begin = None if start is None else start[few]
-    part = problem.part(few, np.arange(problem.n_slots))
-    try:
-        best = _integer(part, scores[few], begin, limits.max_nodes, until)
-    except BridgetrackError:
-        return start
-    chosen = np.zeros(len(x), dtype=bool)
-    chosen[few[best.x]] = True
-    return chosen
+) -> tuple[Mask, float]:
+    """The best choice of some columns and of those of `start`, and an upper bound on it."""
+    columns = np.flatnonzero(some if start is None else some | start)
+    chosen, bound = np.zeros(len(x), dtype=bool), 0.0
+    count, slot_label, column_label = components(problem.incidence[columns])
+    slots_of, columns_of = members(slot_label, count), members(column_label, count)
+    for slots, part in zip(slots_of, columns_of, strict=True):
+        mine = columns[part]
+        inside, score = x[mine], scores[mine]
+        relaxed = float(score @ inside)
+        if ((inside < INTEGRAL) | (inside > 1 - INTEGRAL)).all():
+            chosen[mine[inside > 0.5]] = True
+            bound += relaxed
+            continue
+        begin = None if start is None else start[mine]
+        worst = relaxed - limits.gap * abs(relaxed)
+        if begin is not None and len(mine) > limits.large and score[begin].sum() >= worst:
+            chosen[mine[begin]] = True
+            bound += relaxed
+            continue
+        best = _integer(problem.part(mine, slots), score, begin, limits.max_nodes, until)
+        chosen[mine[best.x]] = True
+        bound += min(best.bound, relaxed + 1e-9)
+    return chosen, bound
 
 
 def _gap(problem: Problem, scores: Array, duals: Array, start: Mask) -> Array:
