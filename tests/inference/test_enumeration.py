@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from bridgetrack.errors import InfeasibleError
 from bridgetrack.inference.margins import best_without, exact_margin, margin_bounds
 from bridgetrack.inference.problem import Problem
-from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import resolve, solve
 from partition_problems import brute_force, problem_of, random_covers, random_scores
 
@@ -107,20 +106,3 @@ def test_solving_again_after_columns_were_forbidden(seed: int, n_slots: int, n_w
     after, _ = resolve(problem, scores, allowed, before.chosen.copy(), before)
     tolerance = 1e-5 * max(1.0, np.abs(scores).max())
     assert after.value == pytest.approx(truth, abs=tolerance)
-
-
-def test_limits_leave_a_true_bound() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        problem = optional_problem(rng, 9, 20)
-        scores = rng.normal(size=problem.n_columns)
-        rough = solve(problem, scores, limits=SolverLimits(max_nodes=1))
-        truth = brute_force(spelled_out(problem), padded(problem, scores, 0.0))
-        assert rough.value <= truth + 1e-6 <= rough.bound + 2e-6
-
-
-def test_nothing_is_chosen_where_nothing_is_worth_it() -> None:
-    problem = Problem(problem_of([(0,), (0, 1)], 2).incidence, np.array([True, True]))
-    solution = solve(problem, np.array([-1.0, -2.0]))
-    assert not solution.chosen.any()
-    assert solution.value == solution.bound == 0.0

@@ -19,7 +19,6 @@ from bridgetrack.inference.solve import solve, solve_steps
 from bridgetrack.inference.solver import Program, solve_integer
 from bridgetrack.progress import run
 from partition_problems import (
-    brute_force,
     problem_of,
     random_covers,
     random_scores,
@@ -45,34 +44,6 @@ def assert_valid(problem: Problem, scores: np.ndarray, solution: Solution) -> No
     np.testing.assert_array_equal(np.asarray(covered).ravel(), 1)
     assert solution.value == pytest.approx(float(scores[solution.chosen].sum()))
     assert solution.bound >= solution.value
-
-
-def test_a_program_that_the_solver_answers_with_an_error() -> None:
-    """HiGHS fails on this one, which property tests met."""
-    slots = [
-        "100100011000",
-        "000010100010",
-        "000100000101",
-        "000001110110",
-        "010001001011",
-        "001011011100",
-    ]
-    rows = sp.csr_matrix([[float(c) for c in row] for row in slots])
-    scores = np.array(
-        [
-            -6.656395775011432, 10.679515059868631, -0.0818087141942545, 4.760811091546341,
-            4.107444352997394, -3.2199781049474643, -15.339236790165849, -8.35443175274574,
-            7.819462528377207, -8.675709199158288, -4.628765794913669, -6.609991816209277,
-        ]
-    )  # fmt: skip
-    problem = Problem(sp.csr_matrix(rows.T))
-    best = brute_force(problem, scores)
-    found = solve_integer(problem, scores, None, 20_000, 10.0)
-    np.testing.assert_array_equal(rows @ found.x, 1)
-    assert found.value == found.bound == pytest.approx(best)
-    part = solve_integer(replace(problem, free=np.arange(6) > 2), scores, None, 20_000, 10.0)
-    assert part.value >= found.value
-    assert solve(problem, scores).value == pytest.approx(best)
 
 
 def failing(*_: object, **__: object) -> None:
