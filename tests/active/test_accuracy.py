@@ -38,18 +38,6 @@ def test_what_the_present_model_has_learned_from_widens_the_upper_end() -> None:
     assert plain.high < found.high == right.high
 
 
-def test_events_count_once_however_many_slots_they_cover() -> None:
-    sample = [
-        AskedSlot("a", 1.0, 1),
-        AskedSlot("b", 0.0, 3),
-        AskedSlot("c", 0.0, 3),
-        AskedSlot("d", 0.0, 3),
-    ]
-    found = estimate_from(sample)
-    assert found is not None
-    assert found.accuracy == pytest.approx(0.5)
-
-
 @pytest.mark.parametrize(("accuracy", "n"), [(0.99, 10), (0.8, 60)])
 def test_coverage(accuracy: float, n: int) -> None:
     rng = np.random.default_rng(3)

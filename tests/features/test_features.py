@@ -8,7 +8,7 @@ import pytest
 from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
-from gallery import GALLERY, Situation, movie_of
+from gallery import GALLERY, movie_of
 from scenes import (
     Described,
     channels_movie,
@@ -16,7 +16,6 @@ from scenes import (
     image_movie,
     label_movie,
     simulated,
-    situation_scene,
 )
 
 FEATURES = default_features()
@@ -39,23 +38,6 @@ def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7
     difference = np.abs(values(one) - values(two)).max(axis=0)
     wrong = [FEATURES.keys[k] for k in np.flatnonzero(difference > tolerance)]
     assert not wrong
-
-
-def test_every_event_has_a_bias_first() -> None:
-    scene = described(*(_labels_and_image()))
-    for event in Event:
-        assert FEATURES.of(event)[0].name == "bias"
-        assert (scene.matrix.values(event)[:, 0] == 1).all()
-
-
-def _labels_and_image():
-    labels, image, scale = movie_2d()
-    return movie_of(labels, scale=scale), image_movie(image, scale)
-
-
-@pytest.mark.parametrize("situation", GALLERY, ids=ids)
-def test_finite_on_the_gallery(situation: Situation) -> None:
-    assert np.isfinite(values(situation_scene(situation))).all()
 
 
 @pytest.mark.parametrize("dim", [2, 3])

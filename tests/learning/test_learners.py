@@ -59,17 +59,6 @@ def test_learners_reach_the_same_objective(
         assert found.lower_bound <= wanted.objective + 1e-9
 
 
-@given(seed=st.integers(0, 1000), loss=st.sampled_from(sorted(LOSSES)))
-@settings(max_examples=5, deadline=None)
-def test_cccp_descends_with_any_learner(seed: int, loss: str) -> None:
-    model, samples = multiclass_problem(seed)
-    for learner in CERTIFIED:
-        found = fit(model, samples, L2(0.3), loss=loss, options=how(learner))
-        assert (np.diff(found.objectives) <= 1e-9).all()
-        attained = float(loss_values(model, samples, found.w, loss).mean())
-        assert found.objective == pytest.approx(L2(0.3).value(found.w) + attained, abs=1e-9)
-
-
 def value_at(bundle: Bundle, w: np.ndarray) -> float:
     """The surrogate that a bundle is aimed at."""
     penalty = bundle.risk.penalty(w).values(w, 1).sum() / bundle.risk.n_annotations
@@ -163,26 +152,14 @@ def test_cached_outputs_save_inference() -> None:
     assert cached.objective == pytest.approx(plain.objective, abs=2e-2)
 
 
-def test_perceptron_starts_at_the_prior() -> None:
-    model, samples = multiclass_problem(0, n=30)
-    prior = 10 * np.random.default_rng(0).normal(size=model.n_features)
-    found = fit(model, samples, L2(0.1, prior), options=how("perceptron"))
-    assert np.isnan(found.gap) and found.state is None
-    assert found.objective <= found.objectives[0]
-    assert 0 < np.linalg.norm(found.w - prior) < np.linalg.norm(prior)
-
-
-def task_loss(model: object, samples: tuple[Sample, ...], w: np.ndarray) -> float:
-    return float(model.inference(samples, w).losses.mean())
-
-
-def test_learns_and_reports_the_task_loss() -> None:
+def test_the_perceptron_starts_at_the_prior_and_reports_the_task_loss() -> None:
     model, samples = chain_problem(0, n=20)
-    before = task_loss(model, samples, np.zeros(model.n_features))
-    found = fit(model, samples, L2(1.0), options=how("perceptron"))
-    assert found.objective == pytest.approx(task_loss(model, samples, found.w))
-    assert found.objective < 0.5 * before
-    assert np.isnan(found.gap)
+    prior = np.random.default_rng(0).normal(size=model.n_features)
+    found = fit(model, samples, L2(1.0, prior), options=how("perceptron"))
+    before, after = (model.inference(samples, w).losses.mean() for w in (prior, found.w))
+    assert found.objectives[0] == pytest.approx(before)
+    assert found.objective == pytest.approx(after) and after < 0.5 * before
+    assert np.isnan(found.gap) and found.state is None
     assert (np.diff([s.objective for s in found.steps]) <= 0).all()
 
 
@@ -200,9 +177,14 @@ def test_one_step_is_the_difference_of_features() -> None:
 
 def test_wrong_choices_are_refused() -> None:
     model, samples = multiclass_problem(1)
-    with pytest.raises(InputError, match="frank-wolfe"):
-        LearningOptions(learner="adam")  # type: ignore[arg-type]
+    for wrong, words in (
+        ({"learner": "adam"}, "frank-wolfe"),
+        ({"curriculum": "mood"}, "mood"),
+        ({"learner": "perceptron", "curriculum": "slack"}, "perceptron"),
+    ):
+        with pytest.raises(InputError, match=words):
+            LearningOptions(**wrong)
     with pytest.raises(InputError, match="l2"):
-        run(train(model, samples, L1(0.1), options=how("n-slack")))
+        fit(model, samples, L1(0.1), options=how("n-slack"))
     with pytest.raises(InputError, match="satisfied"):
-        run(train(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe")))
+        fit(model, samples, L2(0.1), treatment="literal", options=how("frank-wolfe"))

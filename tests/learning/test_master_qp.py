@@ -95,14 +95,6 @@ def test_groups_are_slacks_of_their_own() -> None:
     np.testing.assert_allclose(found.w, -(A.T @ found.alpha) / 0.7, atol=1e-6)
 
 
-def test_flat_bounds_give_the_prior() -> None:
-    found = solve_l2_master(
-        np.zeros((3, 2)), np.array([1.0, 3.0, 2.0]), L2(1.0, np.array([4.0, 5]))
-    )
-    np.testing.assert_array_equal(found.w, [4, 5])
-    assert found.primal == found.dual == 3
-
-
 def test_when_no_back_end_succeeds_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "call_backend", lambda *_, **__: None)
     with pytest.raises(SolverError, match="no back end solved"):

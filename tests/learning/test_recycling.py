@@ -10,25 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import L1, L2, LOSSES, Inferred, LearningOptions, Sample, fit
-from bridgetrack.learning.bundle import Bundle
-from bridgetrack.learning.risk import Risk
+from bridgetrack.learning import L2, LearningOptions, Sample, fit
 from models import chain_problem, lower_bound, multiclass_problem
 
 FINE = LearningOptions(precision=1e-4)
-
-
-@pytest.mark.parametrize("other", [L2(0.1, np.ones(18)), L1(0.05)])
-def test_bounds_outlive_the_regulariser(other: L1 | L2) -> None:
-    model, samples = chain_problem(0, n=15, full=True)
-    one_slack = replace(FINE, learner="1-slack")
-    first = fit(model, samples, L2(0.1), options=one_slack)
-    scratch = fit(model, samples, other, options=one_slack)
-    warm = fit(model, samples, other, options=one_slack, state=first.state)
-    assert warm.objective == pytest.approx(scratch.objective, abs=2e-4)
-    # under L1 the pull towards the best point decides, not the bounds alone
-    spare = 0 if isinstance(other, L2) else 5
-    assert warm.n_inferences < scratch.n_inferences + spare
 
 
 @pytest.mark.parametrize("learner", ["1-slack", "n-slack"])
@@ -80,25 +65,6 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     warm, fresh = fit(model, bare, L2(0.1), state=state), fit(model, bare, L2(0.1))
     assert warm.n_inferences > 0
     assert warm.objective == pytest.approx(fresh.objective, abs=2e-3)
-
-
-@given(seed=st.integers(0, 1000))
-@settings(max_examples=20, deadline=None)
-def test_cache_gives_the_best_of_what_it_saw(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    model, samples = multiclass_problem(seed, n=3)
-    bundle = Bundle(Risk(model, samples, None, LOSSES["bridge"]), L2(0.1), FINE)
-    d, seen = model.n_features, []
-    for _ in range(6):
-        batch = Inferred(rng.normal(size=(3, d)), rng.random(3), np.zeros(3))
-        bundle.keep_outputs(batch, rng.normal(size=d))
-        seen.append(batch)
-    w = rng.normal(size=d)
-    found = bundle.best_known(w)
-    best = np.max([b.values(w, 1) for b in seen], axis=0)
-    assert (found.values(w, 1) <= best + 1e-12).all()
-    bundle.keep_outputs(seen[0], w)
-    assert (bundle.best_known(w).values(w, 1) >= seen[0].values(w, 1) - 1e-9).all()
 
 
 def test_planes_with_a_multiplier_are_never_dropped() -> None:

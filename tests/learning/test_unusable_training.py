@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.learning import L1, L2, Inferred, LearningOptions, Sample, fit
+from bridgetrack.learning import L1, L2, Inferred, LearningOptions, fit
 from models import AmbiguousMulticlass, multiclass_problem
 
 
@@ -54,13 +54,6 @@ def test_options_out_of_range(wrong: dict[str, Any]) -> None:
         LearningOptions(**wrong)
 
 
-def test_features_that_are_not_numbers() -> None:
-    model, samples = multiclass_problem(0)
-    bad = replace(samples[2], x=np.array([0.0, np.nan, 1.0]))
-    with pytest.raises(InputError, match="features of training sample 2 are not finite"):
-        fit(model, (*samples[:2], bad, *samples[3:]), L2(1.0))
-
-
 class Odd(AmbiguousMulticlass):
     """Inference with something wrong about what it returns."""
 
@@ -73,6 +66,7 @@ class Odd(AmbiguousMulticlass):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"features": np.full((12, 9), np.nan)}, "features of training sample 0"),
         ({"bounds": np.full(12, np.inf)}, "bounds of training sample 0"),
         ({"losses": np.full(12, np.nan)}, "task losses of training sample 0"),
     ],
@@ -82,12 +76,3 @@ def test_inference_that_returns_nonsense(change: dict[str, Any], words: str) -> 
     model.change = change
     with pytest.raises(InputError, match=words):
         fit(model, samples, L2(1.0))
-
-
-def test_state_of_another_set_of_features() -> None:
-    model, samples = multiclass_problem(0)
-    state = fit(model, samples, L2(1.0)).state
-    wider = AmbiguousMulticlass(4, 3)
-    other = tuple(Sample(s.x, s.y_star, key=("wide", i)) for i, s in enumerate(samples))
-    with pytest.raises(InputError, match="12 finite numbers"):
-        fit(wider, other, L2(1.0), state=state)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 
-from bridgetrack.errors import ModelError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.hypotheses.events import Event
@@ -40,17 +36,3 @@ def test_unknown_features_start_at_zero_with_the_middle_tightness() -> None:
     assert model.tightness is not None
     middle = np.median(np.asarray(shipped_model().tightness))
     assert model.tightness[list(model.keys).index("move.glow")] == middle
-
-
-def test_a_tightness_follows_the_order_of_the_features() -> None:
-    model, features = shipped_model(), default_features()
-    turned = replace(
-        model,
-        keys=model.keys[::-1],
-        weights=model.weights[::-1],
-        units=model.units[::-1],
-        tightness=None if model.tightness is None else model.tightness[::-1],
-    )
-    np.testing.assert_array_equal(turned.tightness_for(features), model.tightness_for(features))
-    with pytest.raises(ModelError):
-        replace(model, keys=("x", *model.keys[1:])).tightness_for(features)
