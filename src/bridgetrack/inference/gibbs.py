@@ -19,11 +19,11 @@ import math
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InfeasibleError
-from bridgetrack.inference.problem import Problem
+from bridgetrack.inference.problem import Problem, components
 from bridgetrack.inference.solver import Program
 
 States = dict[int, tuple[float, float]]
@@ -55,7 +55,7 @@ def gibbs(problem: Problem, scores: Array, limit: int = 100) -> tuple[float, flo
     linked = sp.csr_matrix(rows.T @ rows)
     # Slots that columns link must stand close together: the number of states grows with the width
     # of the band. Components are independent, so their log Z and entropies add.
-    n, label = connected_components(linked, directed=False)
+    n, label, _ = components(rows)
     order = reverse_cuthill_mckee(linked, symmetric_mode=True)
     place = np.empty(problem.n_slots, dtype=np.int64)
     place[order[np.argsort(label[order], kind="stable")]] = np.arange(problem.n_slots)

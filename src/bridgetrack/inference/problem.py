@@ -7,6 +7,7 @@ column means.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,28 +95,6 @@ class Problem:
         incidence = sp.csr_matrix(self.incidence[columns][:, slots])
         return Problem(incidence, None if self.free is None else self.free[slots])
 
-    def _pair_groups(self) -> tuple[Narrow, Narrow]:
-        """Group of every two-slot column (H,), and of the pair in a triple without slot k (H, 3).
-
-        -1 for columns of another width, and where there is no such group.
-        """
-        base = np.int64(self.n_slots + 1)
-        pairs = np.flatnonzero(self.width == 2)
-        slots = self.slots_of(pairs)
-        own = slots[:, 0] * base + slots[:, 1]
-        known, number = np.unique(own, return_inverse=True)
-        groups = np.full(self.n_columns, -1, dtype=np.int32)
-        groups[pairs] = number
-        inner = np.full((self.n_columns, 3), -1, dtype=np.int32)
-        wide = np.flatnonzero(self.width == 3)
-        slots = self.slots_of(wide)
-        if len(known):
-            for out, (a, b) in enumerate(((1, 2), (0, 2), (0, 1))):
-                key = slots[:, a] * base + slots[:, b]
-                place = np.minimum(np.searchsorted(known, key), len(known) - 1)
-                inner[wide, out] = np.where(known[place] == key, place, -1)
-        return groups, inner
-
     def undominated(self, scores: Array, allowed: Mask) -> Mask:
         """Columns that some optimal solution may need, shape (H,).
 
@@ -134,16 +113,14 @@ class Problem:
             single[:-1][self.free] = np.maximum(single[:-1][self.free], 0.0)
         padded = single.copy()
         padded[-1] = 0.0
-        groups, inner = self._pair_groups()
-        n_groups = int(groups.max()) + 1 if len(groups) else 0
-        pair_best = np.full(n_groups + 1, -np.inf)
-        two = groups >= 0
-        np.maximum.at(pair_best, groups[two], score[two])
+        worth = self._worth_of_pairs(score)
         for c in self.pieces():
-            own = padded[self.slots_of(c)]
+            slots, wide = self.slots_of(c), self.width[c] == 3
+            own = padded[slots]
             composed = own.sum(axis=1)
-            for k in range(3):
-                composed = np.maximum(composed, pair_best[inner[c, k]] + own[:, k])
+            for k, (i, j) in enumerate(((1, 2), (0, 2), (0, 1))):
+                pair = worth(slots[wide, i], slots[wide, j]) + own[wide, k]
+                composed[wide] = np.maximum(composed[wide], pair)
             keep[c] &= one[c] | (score[c] > composed)
         return np.asarray(keep)
 
@@ -152,28 +129,30 @@ class Problem:
         keep = np.zeros(self.n_columns, dtype=bool)
         for width in range(1, self.widest + 1):  # one after another, which takes less memory
             columns = np.flatnonzero(self.width == width)
-            if not len(columns):
-                continue
-            group = _group(self.slots_of(columns)[:, :width], self.n_slots + 1)
-            mine = score[columns]
-            best = np.full(int(group.max()) + 1, -np.inf)
-            np.maximum.at(best, group, mine)
-            top = np.flatnonzero(mine >= best[group])
-            keep[columns[top[np.unique(group[top], return_index=True)[1]]]] = True
+            slots = self.slots_of(columns)[:, :width]
+            order = np.lexsort((-score[columns], *slots.T))
+            slots = slots[order]
+            first = np.ones(len(order), dtype=bool)
+            first[1:] = (slots[1:] != slots[:-1]).any(axis=1)
+            keep[columns[order[first]]] = True
         return keep
 
+    def _worth_of_pairs(self, score: Array) -> Callable[[Narrow, Narrow], Array]:
+        """The best score of the columns that cover two slots, i < j, alone; -inf without any."""
+        columns = np.flatnonzero(self.width == 2)
+        slots, base = self.slots_of(columns).astype(np.int64), self.n_slots + 1
+        key, number = np.unique(slots[:, 0] * base + slots[:, 1], return_inverse=True)
+        best = np.full(len(key), -np.inf)
+        np.maximum.at(best, number, score[columns])
 
-def _group(slots: Narrow, base: int) -> Narrow:
-    """Number rows of slots so that equal rows share a number."""
-    key, largest = slots[:, 0].astype(np.int64), base
-    for column in slots.T[1:]:
-        if largest > np.iinfo(np.int64).max // base:  # else all columns are told apart at once
-            _, key = np.unique(key, return_inverse=True)
-            largest = len(key)
-        key *= base
-        key += column
-        largest *= base
-    return np.unique(key, return_inverse=True)[1].astype(np.int32)
+        def worth(i: Narrow, j: Narrow) -> Array:
+            wanted = i.astype(np.int64) * base + j
+            if not len(key):
+                return np.full(len(i), -np.inf)
+            place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+            return np.where(key[place] == wanted, best[place], -np.inf)
+
+        return worth
 
 
 def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
