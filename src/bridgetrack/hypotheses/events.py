@@ -152,11 +152,7 @@ class Events:
         low = min(int(rows.min(initial=_HIGHEST)) for rows in named)
         base = max(int(rows.max(initial=low)) for rows in named) - low + 2
         first, second = self._keys(low, base)
-        if len(Event) * base**4 < _HIGHEST:  # so it is where all rows are of a few frames
-            first = first * base**2 + second
-            order = np.argsort(first, kind="stable")
-        else:
-            order = np.lexsort((second, first))
+        order = np.lexsort((second, first))
         first, second = first[order], second[order]
         fresh = np.ones(len(order), dtype=bool)
         fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])

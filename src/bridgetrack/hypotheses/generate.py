@@ -86,16 +86,9 @@ def events_between(
     offsets = evidence.detections.offsets
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
-    others = rare.take(within & (rare.targets.max(axis=1) < last)).unique()
-    late = others.of(Event.DIVIDE)
-    # Sorted pair by pair, and kind by kind: sorting all at once would take longer than the rest.
-    by_kind = [Events.join(found) for found in zip(*parts, strict=True)]
-    if len(late) and by_kind:
-        by_kind[Event.DIVIDE] = by_kind[Event.DIVIDE].with_others(others.take(late))
-        others = others.take(others.event != Event.DIVIDE)
-    found = Events.join([*by_kind, others])
-    if not np.isin(others.event, (Event.SKIP, Event.FALSE)).all():  # what annotations name
-        found = found.unique()
+    others = rare.take(within & (rare.targets.max(axis=1) < last))
+    # Kind by kind, and pair by pair: what is nearly in order is sorted fast.
+    found = Events.join([e for kind in zip(*parts, strict=True) for e in kind] + [others]).unique()
     return found.take(~np.isin(found.event, list(kinds.absent))) if kinds.absent else found
 
 
@@ -107,8 +100,8 @@ def _strong_overlaps(evidence: Evidence) -> Links:
     return source[strong], target[strong]
 
 
-def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> list[Events]:
-    """The events of a frame and the next but skips and false detections, kind by kind, sorted."""
+def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> tuple[Events, ...]:
+    """The events of a frame and the next but skips and false detections, kind by kind."""
     detections, motion = evidence.detections, evidence.motion
     here, there = detections.rows(t), detections.rows(t + 1)
     start, then = here.start, there.start
@@ -126,7 +119,7 @@ def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> list[Event
     split = one[best_per_row(whole[one], cost[one], _PAIRS)]
     region, c, d, cost, one = _triplets(points[::-1], areas[::-1], back, motion.diameter)
     merge = one[best_per_row(region[one], cost[one], _PAIRS)]
-    found = (
+    return (
         Events.of_kind(Event.MOVE, [i + start], [j + then]),
         Events.of_kind(Event.DIVIDE, [whole[divide] + start], [a[divide] + then, b[divide] + then]),
         Events.of_kind(Event.SPLIT, [whole[split] + start], [a[split] + then, b[split] + then]),
@@ -134,7 +127,6 @@ def _direct_events(evidence: Evidence, overlapping: Links, t: int) -> list[Event
         Events.of_kind(Event.APPEAR, [], [np.arange(then, there.stop)]),
         Events.of_kind(Event.DISAPPEAR, [np.arange(start, here.stop)]),
     )
-    return [events.unique() for events in found]
 
 
 def _triplets(
