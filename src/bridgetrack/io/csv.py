@@ -11,32 +11,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bridgetrack.arrays import Index, Mask
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, program_version, writing
 from bridgetrack.io.columns import LINK_COLUMNS, known_columns, plain_names, shown
-from bridgetrack.io.tables import (
-    NOTHING,
-    SIDECAR,
-    CellTable,
-    Sidecar,
-    read_cells,
-)
-from bridgetrack.io.text_table import TextTable, read_text_table
+from bridgetrack.io.tables import NOTHING, PIECES, SIDECAR, CellTable, read_cells
+from bridgetrack.io.text_table import read_text_table
 from bridgetrack.movie.geometry import geometry_to_json
-from bridgetrack.tracks.table import sizes_known, track_table, units
-from bridgetrack.tracks.tracks import (
-    EDGE_EVENTS,
-    MARGINS,
-    Tracks,
-    assemble_tracks,
-)
+from bridgetrack.movie.raw import reading
+from bridgetrack.tracks.table import sights, sizes_known, track_table, units
+from bridgetrack.tracks.tracks import EDGE_EVENTS, MARGINS, Tracks, assemble_tracks
 
 _AT_ONCE = 10_000
 """Rows that are written at once."""
 _FILES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv")
-PIECES = "pieces.csv"
-"""Beside ``detections.csv`` where cells are drawn in pieces: a row per piece."""
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
 
@@ -71,40 +59,29 @@ def plain_cells(tracks: Tracks) -> tuple[pd.DataFrame, pd.DataFrame]:
     where the sizes of cells are not known. A cell in pieces has the sum of their areas, their
     centroid, and all else of the largest.
     """
-    nodes = tracks.nodes
+    nodes, axes = tracks.nodes, list(tracks.geometry.axes)
     columns: dict[str, Any] = {"t": nodes["frame"]}
-    columns |= {axis: nodes[axis] for axis in tracks.geometry.axes}
+    columns |= {axis: nodes[axis] for axis in axes}
     columns |= {"id": nodes["id"], "parent_id": first_parents(tracks)}
     columns |= {name: nodes[name] for name in ("track_id", "label", "lineage_id", "area")}
     if not sizes_known(tracks):
         columns["area"] = pd.Series(np.nan, index=nodes.index)
     columns |= {name: nodes[name] for name in nodes.columns if name not in {*_STANDARD, *columns}}
     cells = pd.DataFrame({name: column.array for name, column in columns.items()}, copy=False)
-    twin = cells.duplicated(["t", "track_id"], keep=False).to_numpy()
-    return _whole(cells, twin, list(tracks.geometry.axes)), cells[twin]
-
-
-def _whole(cells: pd.DataFrame, twin: Mask, axes: list[str]) -> pd.DataFrame:
-    """The cells with the pieces of each, those marked, as one."""
-    if not twin.any():
-        return cells
-    pieces = cells[twin].assign(weight=cells.loc[twin, "area"].fillna(1.0))
-    by = [pieces["t"], pieces["track_id"]]
-    total = pieces["weight"].groupby(by).transform("sum")
-    largest = pieces.groupby(["t", "track_id"])["weight"].idxmax().to_numpy()
-    merged = pieces.loc[largest, cells.columns].copy()
-    for axis in axes:
-        share = pieces[axis] * pieces["weight"] / total
-        merged[axis] = share.groupby(by).transform("sum")[largest]
-    merged["area"] = pieces["area"].groupby(by).transform("sum", min_count=1)[largest]
-    main = merged.set_index(["t", "track_id"])["id"]
-    mine = main.reindex(pd.MultiIndex.from_frame(pieces[["t", "track_id"]])).to_numpy()
-    whole = pd.concat([cells[~twin], merged]).sort_index()
-    parent = whole["parent_id"].to_numpy(dtype=np.int64, na_value=-1)
-    at = pd.Index(pieces["id"]).get_indexer(pd.Index(parent))
-    named = np.where(at >= 0, mine[at], parent)  # pieces are in no row
-    root = whole["parent_id"].isna().to_numpy()
-    return whole.assign(parent_id=pd.arrays.IntegerArray(named, root))
+    parted = cells.duplicated(["t", "track_id"], keep=False).to_numpy()
+    pieces = cells[parted]
+    if not parted.any():
+        return cells, pieces
+    in_pixels = replace(tracks.geometry, scale=(1.0,) * len(axes))
+    joined = sights(replace(tracks, nodes=nodes[parted], geometry=in_pixels)).set_index("id")
+    largest = pieces[pieces["id"].isin(joined.index)].copy()
+    measured = [*axes, "area"] if sizes_known(tracks) else axes
+    largest[measured] = joined.loc[largest["id"], measured].to_numpy()
+    whole = pd.concat([cells[~parted], largest]).sort_index()
+    same = ["t", "track_id"]  # a parent is named by its largest piece, since others are in no row
+    shown = pieces[same].merge(largest[[*same, "id"]], on=same)["id"].set_axis(pieces["id"])
+    parent = whole["parent_id"]
+    return whole.assign(parent_id=parent.map(shown).astype("Int64").fillna(parent)), pieces
 
 
 def first_parents(tracks: Tracks) -> pd.Series[Any]:
@@ -174,7 +151,7 @@ def as_plain(values: np.ndarray) -> np.ndarray:
 
 
 def read_tracks_csv(
-    path: Path | str, columns: Mapping[str, str | None] | None = None, **reading: Any
+    path: Path | str, columns: Mapping[str, str | None] | None = None, **how: Any
 ) -> Tracks:
     """Read tracks with lineages from CSV files.
 
@@ -187,7 +164,7 @@ def read_tracks_csv(
     ----------
     path, columns
         See `read_detections_csv`.
-    **reading
+    **how
         ``scale``, ``unit`` and others, see `read_detections_csv`.
 
     Raises
@@ -196,8 +173,9 @@ def read_tracks_csv(
         If nothing says which cell comes from which, a parent is in the future or unknown, or
         the files are unreadable; names file and row.
     """
-    cells = read_cells(path, columns, _in_pieces, **reading)
-    beside, notes = _beside(as_path(path)), list(cells.notes)
+    path = as_path(path)
+    cells = read_cells(path, columns, pieces=True, **how)
+    beside, notes = _beside(path), list(cells.notes)
     if beside is not None and "id" not in cells.columns:
         raise InputError(
             f"{path}: {beside.name} names cells by ids, and no column holds unique ones"
@@ -209,27 +187,11 @@ def read_tracks_csv(
     nodes = _nodes(cells, graph, notes)
     links = None
     if cells.sidecar is not None:
-        links = _own_links(as_path(path))
+        links = _own_links(path)
         notes.extend(cells.sidecar.notes)
     return assemble_tracks(
-        nodes,
-        graph,
-        cells.geometry,
-        links=links,
-        notes=tuple(notes),
-        source=str(path),
+        nodes, graph, cells.geometry, links=links, notes=tuple(notes), source=str(path)
     )
-
-
-def _in_pieces(text: TextTable, sidecar: Sidecar | None) -> TextTable:
-    """A table that `write_csv` wrote with the pieces of cells in place of these."""
-    if sidecar is None or PIECES not in sidecar.files:
-        return text
-    pieces = read_text_table(Path(text.source).with_name(PIECES)).cells
-    whole = text.cells[~text.cells["id"].isin(pieces["id"])]
-    pieces.index += int(text.cells.index.max())
-    both = pd.concat([whole, pieces])
-    return replace(text, cells=both.loc[both["id"].astype(int).sort_values(kind="stable").index])
 
 
 def _beside(path: Path) -> Path | None:
@@ -392,16 +354,8 @@ def _own_links(detections: Path) -> pd.DataFrame | None:
     if not path.is_file():
         return None
     text = read_text_table(path)
-    missing = [c for c in ("track_id", "parent_id", "link") if c not in text.header]
-    if missing:
-        raise InputError(f"{path}: the columns {missing} are missing")
-    rows = []
-    for track, ids, kinds in zip(
-        text.integers("track_id").tolist(), text.cells["parent_id"], text.cells["link"], strict=True
-    ):
-        parents, events = ids.split(), kinds.split()
-        if len(parents) != len(events) or not all(p.isdecimal() for p in parents):
-            raise InputError(f"{path}: the track {track} has the parents {ids!r}, links {kinds!r}")
-        rows += [(track, int(p), event) for p, event in zip(parents, events, strict=True)]
-    links = pd.DataFrame(rows, columns=["track_id", "parent_id", "event"])
-    return links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
+    with reading(path, "a table of tracks"):
+        words = text.cells[["parent_id", "link"]].apply(lambda column: column.str.split())
+        words.insert(0, "track_id", text.integers("track_id"))
+        links = words.explode(["parent_id", "link"]).dropna().rename(columns={"link": "event"})
+        return links.astype({"parent_id": np.int64, "event": object}).reset_index(drop=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,8 @@ _IDENTITIES = (
 )  # fmt: skip
 """Columns of whole numbers: the role, the name here, and what an empty cell stands for."""
 
-SIDECAR = "units.json"
+CELLS, SIDECAR, PIECES = "detections.csv", "units.json", "pieces.csv"
+"""What this program writes: cells, what there is to know of them, pieces of cells in pieces."""
 _WHAT = "what the program writes beside its tables"
 _UNEVEN = 0.1
 """Share of a step by which times may be off a frame."""
@@ -135,8 +136,8 @@ class CellTable:
 def read_cells(
     path: Path | str,
     columns: Mapping[str, str | None] | None = None,
-    prepare: Callable[[TextTable, Sidecar | None], TextTable] = lambda text, _: text,
     *,
+    pieces: bool = False,
     scale: Sequence[float] | None = None,
     unit: str | None = None,
     frame_interval: float | None = None,
@@ -145,11 +146,15 @@ def read_cells(
 ) -> CellTable:
     """Read positions, sizes and identities of the cells of a file; see `read_detections_csv`.
 
-    `prepare` is given the text before it is read, with what is said beside it.
+    With `pieces`, cells that this program wrote in pieces are these instead of one.
     """
-    sidecar = _read_sidecar(as_path(path))
-    text = prepare(read_text_table(path), sidecar)
-    known = None if sidecar is None else sidecar.geometry
+    path = as_path(path)
+    sidecar, text, known = _read_sidecar(path), read_text_table(path), None
+    if sidecar is not None:
+        known = sidecar.geometry
+        text = replace(text, units={c: u for c, u in sidecar.units.items() if u != "frame"})
+    if sidecar is not None and pieces and PIECES in sidecar.files and path.name == CELLS:
+        text = _in_pieces(text)
     found, notes = columns_of(text.header, columns or {}), list[str]()
     for role in sorted(_holding_words(text, found).difference(columns or ())):
         notes.append(f"the column {found.pop(role)!r} holds words, so it numbers no cells")
@@ -168,11 +173,11 @@ def read_cells(
             f"{text.source}: the table has {ndim} spatial columns, the scale {scale} has "
             f"{len(scale)} numbers"
         )
-    frame, interval = _frames(text, found["frame"], n_frames, sidecar, notes)
+    frame, interval = _frames(text, found["frame"], n_frames, known, notes)
     placed, n_rows = _placed(text, found, notes), len(frame)
     text, frame = replace(text, cells=text.cells[placed]), frame[placed]
     notes += _several_movies(text, frame)
-    micro = np.array([_micrometers(text, found, a, sidecar, notes) for a in axes])
+    micro = np.array([_micrometers(text, found, a, notes) for a in axes])
     metric = np.isfinite(micro)
     if metric.any() and not metric.all() and scale is None:
         raise InputError(
@@ -198,20 +203,9 @@ def read_cells(
             cells[name] = text.integers(found[role], empty=empty)
     _add_sizes(cells, text, found, to_pixels, geometry)
     cells = _without_copies(cells, notes)
-    complete = len(cells) == n_rows
-    cells = _with_ids(cells, text, found)
-    sized = ~(cells["area"] <= 0)
-    if not sized.all():
-        notes.append(f"{int((~sized).sum())} rows without a positive radius were left out")
-        cells = cells[sized]
-    if unknown := int(cells["area"].isna().sum()):
-        usual = 1.0 if unknown == len(cells) else float(cells["area"].median())
-        cells = cells.assign(area=cells["area"].fillna(usual))
-        if unknown < len(cells):
-            notes.append(f"{plural(unknown, 'row')} without an area: the median of all was taken")
+    cells = _sized(_with_ids(cells, text, found), notes)
     cells["label"] = _labels(cells, found, notes)
-    complete = complete and bool(sized.all())
-    return CellTable(cells, found, text, geometry, sidecar, tuple(notes), complete)
+    return CellTable(cells, found, text, geometry, sidecar, tuple(notes), len(cells) == n_rows)
 
 
 _HEAD = 50
@@ -247,6 +241,15 @@ def _header(path: Path) -> list[str]:
         return []
 
 
+def _in_pieces(text: TextTable) -> TextTable:
+    """A table that this program wrote with the pieces of cells in place of these."""
+    pieces = read_text_table(Path(text.source).with_name(PIECES)).cells
+    whole = text.cells[~text.cells["id"].isin(pieces["id"])]
+    pieces.index += int(text.cells.index.max())
+    both = pd.concat([whole, pieces])
+    return replace(text, cells=both.loc[both["id"].astype(int).sort_values(kind="stable").index])
+
+
 def _read_sidecar(table: Path) -> Sidecar | None:
     """The sidecar beside a table, None if there is none or it describes other files."""
     path = table.parent / SIDECAR
@@ -280,25 +283,25 @@ def _frames(
     text: TextTable,
     column: str,
     n_frames: int | None,
-    sidecar: Sidecar | None,
+    known: Geometry | None,
     notes: list[str],
 ) -> tuple[Index, float | None]:
     """Frame of every row, counted from 0, and minutes between frames where times say them."""
-    unit, interval = text.unit(column), None
-    values = text.numbers(column)
-    fits = n_frames is not None and bool(((values < n_frames) & (values % 1 == 0)).all())
-    if sidecar is None and not fits and are_times(values, plain_name(column), unit):
+    unit, values = text.unit(column), text.numbers(column)
+    fits = known is not None
+    if n_frames is not None:
+        fits = fits or bool(((values < n_frames) & (values % 1 == 0)).all())
+    if not fits and are_times(values, plain_name(column), unit):
         what = f"{text.source}, column {column!r}"
         frame, interval = count_frames(values, unit, what)
         notes.append(f"the times in the column {column!r} were counted as frames")
         return frame, interval
-    if sidecar is None and unit not in _OF_FRAMES and minutes(1, unit) is None:
+    if unit not in _OF_FRAMES and minutes(1, unit) is None:
         notes.append(f"the unit {unit!r} of the column {column!r} is unknown: taken for frames")
     frame = text.integers(column)
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
     text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
-    may_be_from_1 = sidecar is None and not fits and (plain_name(column) != "t" or unit)
-    if may_be_from_1 and frame.min() == 1:
+    if not fits and (plain_name(column) != "t" or unit) and frame.min() == 1:
         notes.append(f"the column {column!r} counts from 1: its frame 1 is frame 0 here")
         frame -= 1
     if n_frames is not None:
@@ -338,16 +341,8 @@ def count_frames(times: Array, unit: str, what: str) -> tuple[Index, float | Non
     return number[at], minutes(float(np.mean(steps / passed)), unit)
 
 
-def _micrometers(
-    text: TextTable,
-    found: Mapping[str, str],
-    axis: str,
-    sidecar: Sidecar | None,
-    notes: list[str],
-) -> float:
+def _micrometers(text: TextTable, found: Mapping[str, str], axis: str, notes: list[str]) -> float:
     """Micrometres in the unit of the positions along an axis; NaN if they are pixels."""
-    if sidecar is not None:
-        return 1.0 if sidecar.units.get(found[axis]) == "um" else np.nan
     unit = text.unit(found[axis])
     if not unit and "unit" in found:
         unit = str(text.cells[found["unit"]].iloc[0]).strip().lower()
@@ -385,6 +380,20 @@ def _add_sizes(
         cells["area"] = content(radius, ndim) * np.prod(to_pixels)
         if not radius.any():
             raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
+
+
+def _sized(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """The cells that have a size, or whose size is not known: then it is the median of all."""
+    sized = ~(cells["area"] <= 0)
+    if not sized.all():
+        notes.append(f"{int((~sized).sum())} rows without a positive radius were left out")
+        cells = cells[sized]
+    if unknown := int(cells["area"].isna().sum()):
+        usual = 1.0 if unknown == len(cells) else float(cells["area"].median())
+        cells = cells.assign(area=cells["area"].fillna(usual))
+        if unknown < len(cells):
+            notes.append(f"{plural(unknown, 'row')} without an area: the median of all was taken")
+    return cells
 
 
 def _placed(text: TextTable, found: Mapping[str, str], notes: list[str]) -> Mask:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import codecs
 import csv
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
-from bridgetrack.files import as_path, check_readable
+from bridgetrack.files import as_path
 from bridgetrack.io.columns import PLACE, UNIT_OF, guess_columns
+from bridgetrack.movie.raw import reading
 
 EMPTY = ("", "nan", "NaN", "None", "null", "NA")
 """What stands in a cell that holds nothing."""
@@ -33,8 +33,9 @@ class TextTable:
     """A table as text, before any number is read."""
 
     cells: pd.DataFrame  # all columns as strings; the index is the line of the file, from 1
-    units: dict[str, str]  # per column, from the last of several header rows
     source: str  # name of the file, for messages
+    # per column, from the last of several header rows, or from what is written beside
+    units: dict[str, str] = field(default_factory=dict)
     decimal_comma: bool = False  # where columns are not separated by commas
 
     @property
@@ -54,18 +55,11 @@ class TextTable:
         `empty` stands for an empty cell, which is wrong if None; `infinite` lets ``inf`` pass.
         """
         text = self._with_points(self.cells[column].str.strip(), column)
-        blank = text.isin(EMPTY).to_numpy(dtype=bool)
-        values = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, copy=True)
-        # some versions of pandas are wrong in the last digit
-        known = np.isfinite(values)
-        values[known] = np.fromiter(map(float, text.to_numpy()[known]), np.float64)
+        values = np.fromiter(map(_number, text.to_numpy()), np.float64, len(text))
+        blank = text.isin(EMPTY).to_numpy(dtype=bool) & (empty is not None)
         wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
-        if empty is None:
-            wrong |= blank
-        where = f", column {column!r}"
-        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not a number", where=where)
-        if empty is not None:
-            values[blank] = empty
+        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not a number", column=column)
+        values[blank] = empty
         return values
 
     def _with_points(self, text: pd.Series[str], column: str) -> pd.Series[str]:
@@ -84,17 +78,17 @@ class TextTable:
                     f"{text.iloc[k]!r} may have a decimal comma or thousands; save the table with "
                     "a decimal point, and without separators of thousands"
                 ),
-                where=f", column {column!r}",
+                column=column,
             )
         return text.str.replace(",", ".", regex=False)
 
     def integers(self, column: str, *, empty: int | None = None) -> Index:
         """A column as integers, shape (n,); raises InputError as `numbers`."""
-        values = self.numbers(column, empty=None if empty is None else float(empty))
+        values = self.numbers(column, empty=empty)
         self.refuse(
             (values != np.rint(values)) | (np.abs(values) > 2**53),
             lambda k: f"{self.cells[column].iloc[k]!r} is not an integer",
-            where=f", column {column!r}",
+            column=column,
         )
         return values.astype(np.int64)
 
@@ -103,19 +97,28 @@ class TextTable:
         wrong: NDArray[Any],
         what: str | Callable[[int], str],
         *,
-        where: str = "",
+        column: str | None = None,
         lines: pd.Index | None = None,
     ) -> None:
         """Complain about the first of the rows that are `wrong`, shape (n,), naming file and row.
 
-        `what` to say may be a function of the row's number, `where` is a place in the row, `lines`
-        says in which line of the file each row stands.
+        `what` to say may be a function of the row's number; `lines` says in which line of the file
+        each row stands, where these are not the rows of the table.
         """
         if np.any(wrong):
             k = int(np.argmax(wrong))
             line = (self.cells.index if lines is None else lines)[k]
+            where = "" if column is None else f", column {column!r}"
             said = what if isinstance(what, str) else what(k)
             raise InputError(f"{self.source}, row {line}{where}: {said}")
+
+
+def _number(word: str) -> float:
+    """A word as a number, NaN if it is none."""
+    try:
+        return np.nan if "_" in word else float(word)
+    except ValueError:
+        return np.nan
 
 
 def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
@@ -130,34 +133,14 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
     path = as_path(path)
-    check_readable(path)
-    try:
+    with reading(path, "a table"):
         encoding = _encoding(path)
         try:
-            found = _read_as(path, encoding, rows)
+            return _read_as(path, encoding, rows)
         except UnicodeDecodeError:
             if encoding != "utf-8-sig":
                 raise
-            found = _read_as(path, "cp1252", rows)
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: there is no such file") from error
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    except (ValueError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as a table ({error})") from error
-    cells, above, separator = found
-    names = cells.columns.str.strip()
-    if names.is_unique:
-        cells.columns = names
-    cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
-    blank = cells.iloc[:, 0].str.strip() == ""
-    blank[blank] = cells[blank].apply(lambda c: c.str.strip() == "").all(axis=1)
-    cells = cells[~blank] if blank.any() else cells
-    units: dict[str, str] = {}
-    if more := _more_header(cells):
-        units = {c: str(cells[c].iloc[more - 1]).strip().strip("()[]") for c in cells.columns}
-        cells = cells.iloc[more:]
-    return TextTable(cells, units, str(path), separator != ",")
+            return _read_as(path, "cp1252", rows)
 
 
 def _encoding(path: Path) -> str:
@@ -173,64 +156,72 @@ def _encoding(path: Path) -> str:
     return "utf-16-le"
 
 
-def _read_as(path: Path, encoding: str, rows: int | None) -> tuple[pd.DataFrame, int, str]:
-    """The rows of a table as text, the number of lines above its header, and what parts columns."""
+def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
     with path.open(encoding=encoding) as file:
-        head = list(islice(iter(file.readline, ""), _ABOVE_HEADER)) or [""]
-        parted = [max(",;\t|", key=line.count) for line in head]
-        parted = [s if s in line else " " for s, line in zip(parted, head, strict=True)]
-        words = [
-            [w for w in line.replace('"', "").split(None if s == " " else s) if w.strip()]
-            for s, line in zip(parted, head, strict=True)
-        ]
-        known = (k for k, named in enumerate(words) if PLACE.issubset(guess_columns(named)))
-        several = (k for k, named in enumerate(words) if len(named) > 2 and parted[k] != " ")
-        above = next(known, next(several, 0))
-        separator = parted[above] if len(words[above]) > 2 else ","
+        above, mark = _layout(list(islice(iter(file.readline, ""), _ABOVE_HEADER)))
         file.seek(0)
         for _ in range(above):
             file.readline()
         begin = file.tell()
-        if file.read(1) != "#":  # which is before the names where numpy writes them
-            file.seek(begin)
-        return _read_rows(file, separator, rows), above, separator
-
-
-def _read_rows(
-    file: TextIO, separator: str, rows: int | None, named: Literal[False] | None = False
-) -> pd.DataFrame:
-    """The rows of a table as text, some at a time: the parser takes many times what they hold.
-
-    `named` is None where the first cell of each row, above which nothing stands, is its name.
-    """
-    begin = file.tell()
-    quoted = f'{separator} "' in file.readline()
-    file.seek(begin)
-    with warnings.catch_warnings(record=True) as longer:
-        warnings.simplefilter("always", pd.errors.ParserWarning)
+        if file.read(1) == "#":  # which is before the names where numpy writes them
+            begin = file.tell()
+        file.seek(begin)
+        head = csv.reader(iter(file.readline, ""), delimiter=mark, skipinitialspace=True)
+        found = [name.strip() or "unnamed" for name in next(head, []) if name or mark != " "]
+        names = [f"{n}.{found[:k].count(n)}" if n in found[:k] else n for k, n in enumerate(found)]
+        below = file.tell()
+        quoted = file.read(1) == '"'
+        file.seek(below)
+        first = [cell for cell in next(filter(any, head), []) if cell or mark != " "]
+        more = [f"more than {k} names" for k in range(len(names), len(first))]
+        file.seek(begin)
         pieces = pd.read_csv(
-            file, sep=r"\s+" if separator == " " else separator, dtype=str,
-            keep_default_na=False, index_col=named, nrows=rows, chunksize=_ROWS_AT_ONCE,
-            skipinitialspace=quoted,
+            file, sep=r"\s+" if mark == " " else mark, header=0, names=[*names, *more],
+            index_col=False, dtype=str, keep_default_na=False, nrows=rows, chunksize=_ROWS_AT_ONCE,
+            skipinitialspace=True,
         )  # fmt: skip
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
-    if longer:  # than the header, be it only by blanks at their ends
-        file.seek(begin)
-        lines = list(islice(file, rows and rows + 1))
-        for row in csv.reader(lines, delimiter=separator):
-            if not any(cell.strip() for cell in row[cells.shape[1] :]):
-                continue
-            if named is False and all(line.startswith('"') for line in lines[1:]):
-                file.seek(begin)
-                return _read_rows(file, separator, rows, None)
-            raise ValueError(f"a row holds {len(row)} cells, the first {cells.shape[1]} names")
-    return cells
+    cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
+    if not _blank(cells[more]).all():
+        if len(more) > 1 or not quoted:
+            raise ValueError(f"a row holds {len(first)} cells, the first {len(names)} names")
+        cells = cells.iloc[:, 1:].set_axis(names, axis=1)  # R names the rows
+    cells = cells[names]
+    blank = _blank(cells)
+    cells = cells[~blank] if blank.any() else cells
+    units: dict[str, str] = {}
+    if below := _more_header(cells):
+        units = {c: str(cells[c].iloc[below - 1]).strip().strip("()[]") for c in names}
+        cells = cells.iloc[below:]
+    return TextTable(cells, str(path), units, mark != ",")
+
+
+def _layout(head: list[str]) -> tuple[int, str]:
+    """How many lines stand above the names of the columns, and what parts these."""
+    marks = [max(",;\t|", key=line.count) for line in head]
+    marks = [mark if mark in line else " " for mark, line in zip(marks, head, strict=True)]
+    words = [
+        [w for w in line.replace('"', "").split(None if mark == " " else mark) if w.strip()]
+        for mark, line in zip(marks, head, strict=True)
+    ]
+    known = (k for k, named in enumerate(words) if PLACE.issubset(guess_columns(named)))
+    several = (k for k, named in enumerate(words) if len(named) > 2 and marks[k] != " ")
+    above = next(known, next(several, 0))
+    return above, marks[above] if words and len(words[above]) > 2 else ","
+
+
+def _blank(cells: pd.DataFrame) -> Mask:
+    """Which rows hold nothing."""
+    blank = np.ones(len(cells), dtype=bool)
+    for name in cells:
+        blank[blank] = cells[name][blank].str.strip() == ""
+    return blank
 
 
 def _more_header(cells: pd.DataFrame) -> int:
     """How many of the first three rows hold words but no number."""
-    head = cells.iloc[:3].apply(lambda c: c.astype(str).str.strip().str.replace(",", "."))
-    has_number = head.apply(pd.to_numeric, errors="coerce").notna().any(axis=1).to_numpy()
+    head = cells.iloc[:3].apply(lambda c: c.str.strip().str.replace(",", "."))
+    has_number = head.map(_number).notna().any(axis=1).to_numpy()
     has_words = (~head.isin(EMPTY)).any(axis=1).to_numpy()
     return int(np.cumprod(has_words & ~has_number).sum())

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.files import check_readable
 
 ORDER = "TCZYX"
 _GUESSES = {2: "YX", 3: "TYX", 4: "TZYX", 5: "TCZYX"}
@@ -97,9 +98,11 @@ class Sliced:
 
 
 @contextmanager
-def reading(path: Path | str) -> Iterator[None]:
-    """Turn whatever goes wrong while reading `path` into an InputError that names it."""
+def reading(path: Path | str, what: str = "a movie") -> Iterator[None]:
+    """Turn whatever goes wrong while reading `path` as `what` into an InputError that names it."""
     try:
+        if isinstance(path, Path):
+            check_readable(path)
         yield
     except BridgetrackError:
         raise
@@ -116,8 +119,8 @@ def reading(path: Path | str) -> Iterator[None]:
     except Exception as error:  # the libraries raise anything on damaged files
         why = " ".join(str(error).split())[:160] or type(error).__name__
         raise InputError(
-            f"{path}: damaged, cut off or of an unknown layout ({why}); "
-            "open it in the program that wrote it and save it again"
+            f"{path}: cannot be read as {what} ({why}); if it is damaged or cut off, open it in the "
+            "program that wrote it and save it again"
         ) from error
 
 
