@@ -73,7 +73,8 @@ def test_three_daughters_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("2 2 x 1", "row 2: expected four integers"),
+        ("2 2 x 1", "row 2, column 'end': 'x' is not a number"),
+        ("2 2 3", "row 2, column 'parent': '' is not a number"),
         ("1 2 3 0", "row 2: the label was used before"),
         ("2 2 3 9", "row 2: there is no track of its parent"),
         ("2 1 3 1", "row 2: its parent is still there"),

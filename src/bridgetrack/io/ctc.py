@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,11 @@ from skimage.util import map_array
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.labels import foreground
 from bridgetrack.errors import InputError, plural
-from bridgetrack.files import as_path, check_readable, writing
+from bridgetrack.files import as_path, writing
+from bridgetrack.io.text_table import TextTable
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.movie.opening import open_labels
+from bridgetrack.movie.raw import reading
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
@@ -123,34 +125,23 @@ def find_table(folder: Path) -> Path | None:
 
 
 def read_track_table(path: Path) -> Table:
-    """Index ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
-    check_readable(path)
-    try:
+    """Rows ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
+    with reading(path, "a track table"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as a text file ({error})") from error
-    split = {k: re.split(r"[\s,;]+", line.strip()) for k, line in enumerate(lines, start=1)}
-    rows = {k: [_whole(word) for word in words[:4]] for k, words in split.items() if any(words)}
-    for number, numbers in rows.items():
-        if len(numbers) < 4 or None in numbers:
-            raise InputError(
-                f"{path}, row {number}: expected four integers 'label begin end parent' of at "
-                f"most 18 digits, found {lines[number - 1].strip()[:60]!r}"
-            )
-    table = np.asarray(list(rows.values()), dtype=np.int64).reshape(-1, 4)
-    label, parent = table[:, 0], table[:, 3]
+    rows = {k: re.split(r"[\s,;]+", line.strip())[:4] for k, line in enumerate(lines, start=1)}
+    rows = {k: [*words, *[""] * (4 - len(words))] for k, words in rows.items() if any(words)}
+    names = ["label", "begin", "end", "parent"]
+    text = TextTable(pd.DataFrame.from_dict(rows, "index", dtype=str, columns=names), str(path))
+    label, begin, end, parent = (text.integers(name) for name in text.header)
     parent[(parent < 0) | (parent == label)] = 0  # btrack names a track as its own parent
-    _check_table(table, list(rows), path)
-    return table
-
-
-def _whole(word: str) -> int | None:
-    """A whole number of at most 18 digits, however it is written; None if it is none."""
-    try:
-        number = Decimal(word)
-        return int(number) if abs(number) < 10**18 and number == int(number) else None
-    except ArithmeticError:
-        return None
+    text.refuse(label < 1, "the label must be 1 or more")
+    text.refuse((begin < 0) | (end < begin), "the track ends before it begins")
+    text.refuse(pd.Series(label).duplicated().to_numpy(), "the label was used before")
+    at = pd.Index(label).get_indexer(pd.Index(parent))
+    text.refuse((parent != 0) & (at < 0), "there is no track of its parent")
+    late = (parent != 0) & (end[at] >= begin)
+    text.refuse(late, "its parent is still there when the track begins")
+    return np.column_stack([label, begin, end, parent])
 
 
 def nodes_of(labels: Movie) -> pd.DataFrame:
@@ -163,22 +154,6 @@ def nodes_of(labels: Movie) -> pd.DataFrame:
 
     with ThreadPoolExecutor(2) as pool:
         return pd.concat(pool.map(measured, range(labels.n_frames)), ignore_index=True)
-
-
-def _check_table(table: Table, lines: list[int], path: Path) -> None:
-    label, begin, end, parent = table.T
-
-    def refuse(wrong: Mask, what: str) -> None:
-        if np.any(wrong):
-            raise InputError(f"{path}, row {lines[int(np.argmax(wrong))]}: {what}")
-
-    refuse(label < 1, "the label must be 1 or more")
-    refuse((begin < 0) | (end < begin), "the track ends before it begins")
-    refuse(pd.Series(label).duplicated().to_numpy(), "the label was used before")
-    at = pd.Index(label).get_indexer(pd.Index(parent))
-    refuse((parent != 0) & (at < 0), "there is no track of its parent")
-    late = (parent != 0) & (end[at] >= begin)
-    refuse(late, "its parent is still there when the track begins")
 
 
 def _open_masks(
@@ -203,31 +178,32 @@ def _open_masks(
 
 def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path) -> None:
     """Refuse labels that are drawn where the table has none, and tracks that cannot be drawn."""
-    label, frame = (nodes[c].to_numpy(dtype=np.int64) for c in ("label", "frame"))
-    late = table[:, 2] >= labels.n_frames
-    if np.any(late):
-        number, _, end, _ = table[late][0]
-        raise InputError(
-            f"{path}: the track {number} ends in frame {end}, but the last mask is that of "
-            f"frame {labels.n_frames - 1}; correct the table, or add the masks that are missing"
-        )
-    if len(table) == 0 and len(nodes):
-        raise InputError(f"{path}: the table is empty, but the masks are not")
-    at = pd.Index(table[:, 0]).get_indexer(pd.Index(label))
-    if np.any(at < 0):
-        k = int(np.argmax(at < 0))
-        raise InputError(f"{path}: the label {label[k]} of frame {frame[k]} is not in it")
-    outside = (frame < table[at, 1]) | (frame > table[at, 2])
-    if np.any(outside):
-        k = int(np.argmax(outside))
-        _, begin, end, _ = table[at[k]]
-        raise InputError(
-            f"{path}: the label {label[k]} is drawn in frame {frame[k]}, but the table has it in "
-            f"the frames {begin} to {end}"
-        )
-    absent = ~np.isin(table[:, 0], label)
-    if np.any(absent):
-        raise InputError(f"{path}: the track {table[absent, 0][0]} is not drawn in any mask")
+    frame, label = (nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
+    number, begin, end, _ = table.T
+    last = labels.n_frames - 1
+    row = pd.Index(number).get_indexer(pd.Index(label))
+
+    def refuse(wrong: Mask, what: Callable[[int], str]) -> None:
+        if wrong.any():
+            raise InputError(f"{path}: {what(int(wrong.argmax()))}")
+
+    refuse(
+        end > last,
+        lambda k: (
+            f"the track {number[k]} ends in frame {end[k]}, but the last mask is that of frame "
+            f"{last}; correct the table, or add the masks that are missing"
+        ),
+    )
+    refuse(row < 0, lambda k: f"the label {label[k]} of frame {frame[k]} is not in it")
+    refuse(
+        (frame < begin[row]) | (frame > end[row]),
+        lambda k: (
+            f"the label {label[k]} is drawn in frame {frame[k]}, but the table has it in the "
+            f"frames {begin[row[k]]} to {end[row[k]]}"
+        ),
+    )
+    absent = ~np.isin(number, label)
+    refuse(absent, lambda k: f"the track {number[k]} is not drawn in any mask")
 
 
 def followers(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -280,95 +256,73 @@ def ctc_form(tracks: Tracks) -> CtcForm:
     division in this format. The first part of a track keeps its ``track_id`` as label where that
     fits into 16 bits.
     """
-    nodes = tracks.nodes
-    track = nodes["track_id"].to_numpy(dtype=np.int64)
-    frame = nodes["frame"].to_numpy(dtype=np.int64)
-    run, runs = _runs(track, frame)
+    nodes = tracks.nodes[["track_id", "frame"]].reset_index(drop=True)
+    order = nodes.sort_values(["track_id", "frame"], kind="stable")
+    step = order.diff()
+    run = ((step["track_id"] != 0) | (step["frame"] > 1)).cumsum().sort_index().to_numpy() - 1
+    runs = nodes.groupby(run).agg(
+        track=("track_id", "first"), begin=("frame", "min"), end=("frame", "max")
+    )
     label = _labels(runs)
     parent, notes = _parents(runs, tracks.links)
     up = np.where(parent >= 0, label[parent], 0) if len(runs) else parent
-    begin, end = runs["begin"].to_numpy(), runs["end"].to_numpy()
-    table = np.column_stack([label, begin, end, up]).astype(np.int64).reshape(-1, 4)
-    n_cuts = len(runs) - runs["track"].nunique()
-    if n_cuts:
+    table = np.column_stack([label, runs["begin"], runs["end"], up]).astype(np.int64)
+    if n_cuts := len(runs) - runs["track"].nunique():
         notes.insert(
             0,
             f"{plural(n_cuts, 'gap')} in tracks: the part after a gap is a track of its own there, "
             "which names the part before as its parent",
         )
-    return CtcForm(table[np.argsort(label)], label[run] if len(runs) else run, tuple(notes))
-
-
-def _runs(track: Index, frame: Index) -> tuple[Index, pd.DataFrame]:
-    """Index of the run of consecutive frames of every node, and the runs."""
-    order = np.lexsort((frame, track))
-    t, f = track[order], frame[order]
-    new = np.r_[True, (t[1:] != t[:-1]) | (f[1:] > f[:-1] + 1)][: len(order)]
-    run = np.empty(len(order), dtype=np.int64)
-    run[order] = np.cumsum(new) - 1
-    starts = np.flatnonzero(new)
-    stops = np.r_[starts[1:], len(order)][: len(starts)] - 1
-    table = pd.DataFrame({"track": t[starts], "begin": f[starts], "end": f[stops]})
-    return run, table
+    return CtcForm(table[np.argsort(label)], label[run], tuple(notes))
 
 
 def _labels(runs: pd.DataFrame) -> Index:
-    track = runs["track"].to_numpy(dtype=np.int64)
+    """Label of every run: its track where it is the first of that, else a new one."""
+    label = runs["track"].to_numpy(dtype=np.int64).copy()
     later = runs["track"].duplicated().to_numpy(dtype=bool)
-    top = int(track.max(initial=0))
-    label = track.copy()
-    label[later] = top + 1 + np.arange(int(later.sum()))
-    if len(label) and (int(label.max()) > np.iinfo(np.uint16).max or track.min() < 1):
+    label[later] = label.max(initial=0) + 1 + np.arange(later.sum())
+    if label.max(initial=0) > np.iinfo(np.uint16).max or label.min(initial=1) < 1:
         return np.arange(1, len(label) + 1, dtype=np.int64)
     return label
 
 
 def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Index, list[str]]:
     """Row of every run's parent, -1 where it has none."""
-    track, begin = runs["track"].to_numpy(dtype=np.int64), runs["begin"].to_numpy(dtype=np.int64)
-    end = runs["end"].to_numpy(dtype=np.int64)
-    parent = np.full(len(runs), -1, dtype=np.int64)
-    again = np.flatnonzero(runs["track"].duplicated().to_numpy(dtype=bool))
-    parent[again] = again - 1
-    child = np.searchsorted(track, links["track_id"].to_numpy(dtype=np.int64), side="left")
-    mother = _last_before(track, end, links["parent_id"].to_numpy(dtype=np.int64), begin[child])
-    event = links["event"].to_numpy(dtype=object)
-    sure = np.isin(event.astype(str), _SURE)
-    good = sure & (mother >= 0)
-    parent[child[good]] = mother[good]
-    n_late = int((sure & (mother < 0)).sum())
+    again = runs["track"].duplicated().to_numpy(dtype=bool)
+    parent = np.where(again, np.arange(len(runs)) - 1, -1)
+    runs = runs.astype(np.int64).rename_axis("run").reset_index()
+    children = runs[~again].rename(columns={"run": "child", "track": "track_id"})
+    links = links.astype({"track_id": np.int64, "parent_id": np.int64})
+    links = links.merge(children[["track_id", "child", "begin"]]).reset_index()
+    # the mother is the last run of the parent track that ends before the child begins
+    links = pd.merge_asof(
+        links.sort_values("begin"), runs[["run", "track", "end"]].sort_values("end"),
+        left_on="begin", right_on="end", left_by="parent_id", right_by="track",
+        allow_exact_matches=False,
+    ).sort_values("index")  # fmt: skip
+    child, mother = links["child"].to_numpy(), links["run"].fillna(-1).to_numpy(dtype=np.int64)
+    sure, known = links["event"].isin(_SURE).to_numpy(), mother >= 0
+    parent[child[sure & known]] = mother[sure & known]
     n_children = np.bincount(parent[parent >= 0], minlength=len(runs))
-    unsure = np.flatnonzero(~sure & (mother >= 0))
+    unsure = np.flatnonzero(~sure & known)
     wanted = np.bincount(mother[unsure], minlength=len(runs))
     for k in unsure.tolist():
         if parent[child[k]] < 0 and n_children[mother[k]] == 0 and wanted[mother[k]] == 1:
             parent[child[k]] = mother[k]
             n_children[mother[k]] += 1
-    kept = mother >= 0
-    kept[kept] = parent[child[kept]] == mother[kept]
+    kept = known & (parent[child] == mother)
     notes = []
     for kind in ("merge", "split"):
-        lost = int(((event == kind) & ~kept).sum())
-        if lost:
+        if lost := int(((links["event"] == kind) & ~kept).sum()):
             notes.append(
                 f"{plural(lost, 'link')} by a {kind} left out: there a cell has one parent at "
                 "most, and two daughters mean a division"
             )
-    if n_late:
+    if n_late := int((sure & ~known).sum()):
         notes.append(
             f"{plural(n_late, 'mother')} left out that are still there when the daughter begins"
         )
     return parent, notes
-
-
-def _last_before(track: Index, end: Index, wanted: Index, begin: Index) -> Index:
-    """Last run of the wanted track that ends before `begin`, -1 where there is none."""
-    span = int(end.max(initial=0)) + 2
-    key = track * span + end
-    at = np.searchsorted(key, wanted * span + begin, side="left") - 1
-    at_safe = np.maximum(at, 0)
-    there = (at >= 0) & (track[at_safe] == wanted) if len(track) else at >= 0
-    return np.where(there, at, -1)
 
 
 def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, ...]:
