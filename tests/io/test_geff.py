@@ -110,7 +110,7 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such GEFF store"):
         read_geff(tmp_path / "none.geff")
     (tmp_path / "empty.geff").mkdir()
-    with pytest.raises(InputError, match="cannot be read as GEFF"):
+    with pytest.raises(InputError, match="cannot be read as a GEFF store"):
         read_geff(tmp_path / "empty.geff")
     lost = np.array([1.0, np.nan, 3, 4])
     with pytest.raises(InputError, match="the node 8 has no position along x"):

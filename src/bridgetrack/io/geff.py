@@ -23,9 +23,7 @@ from bridgetrack.io.tables import are_times, count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes, reading
 from bridgetrack.schema import OpenEntry, check
-from bridgetrack.tracks.tracks import MARGINS, Tracks, assemble_tracks
-
-_UNSAFE = ("pickle",)
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks
 
 
 def read_geff(path: Path | str) -> Tracks:
@@ -45,21 +43,16 @@ def read_geff(path: Path | str) -> Tracks:
     path = as_path(path)
     if not path.is_dir():
         raise InputError(f"{path}: there is no such GEFF store (it is a folder)")
-    _refuse_unsafe(path)
-    try:
-        graph = _graph(path)
-    except Exception as error:
-        raise InputError(f"{path}: cannot be read as GEFF ({error})") from error
-    ours = (graph["metadata"].extra or {}).get("bridgetrack")
-    if ours is not None:
-        return _own(graph, ours, path)
-    geometry, names, frame = _axes(graph, path)
-    _check_stored(path, names)
-    nodes = _nodes(graph, geometry, names, frame, path)
-    pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
-    if not graph["metadata"].directed:
-        pairs = _forward(pairs, nodes)
-    edges = pd.DataFrame(pairs, columns=["source", "target"])
+    with reading(path, "a GEFF store"):
+        _refuse_unsafe(path)
+        found, edges, metadata = _graph(path)
+        ours = (metadata.extra or {}).get("bridgetrack")
+        if ours is not None:
+            return _own(found, edges, ours, path)
+        geometry, names, frame = _axes(found, metadata, path)
+        _check_stored(path, names)
+        nodes = _nodes(found, metadata, names, frame, path)
+        edges = edges[["source", "target"]] if metadata.directed else _forward(edges, nodes)
     return assemble_tracks(nodes, edges, geometry, source=str(path))
 
 
@@ -70,13 +63,6 @@ def is_geff(path: Path) -> bool:
         return any('"geff"' in file.read_text(encoding="utf-8") for file in files if file.is_file())
     except (OSError, UnicodeDecodeError):
         return False
-
-
-def _forward(pairs: NDArray[Any], nodes: pd.DataFrame) -> NDArray[Any]:
-    """Edges with the earlier node first; their ids, shape (n, 2)."""
-    rows = pd.Index(nodes["id"]).get_indexer(pd.Index(pairs.ravel()))
-    when = nodes["frame"].to_numpy()[rows].reshape(-1, 2)
-    return np.where(when[:, :1] > when[:, 1:], pairs[:, ::-1], pairs)
 
 
 def is_trackmate(path: Path | str) -> bool:
@@ -106,93 +92,59 @@ def read_trackmate(path: Path | str) -> Tracks:
         )
     from geff.convert import from_trackmate_xml_to_geff
 
-    try:
+    with reading(path, "a file of TrackMate"):
         image = next((e for _, e in ElementTree.iterparse(path) if e.tag == "ImageData"), None)
         with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             store = Path(folder) / "tracks.geff"
             from_trackmate_xml_to_geff(path, store, discard_filtered_tracks=True)
-            graph = _graph(store)
-        spots = {k: _values(v) for k, v in graph["node_props"].items()}
+            spots, edges, metadata = _graph(store)
         if "FRAME" not in spots:
             raise InputError(
                 f"{path}: holds no tracks that TrackMate shows; track in TrackMate, let its "
                 "filters show some tracks, and save again"
             )
-        frame, radius = spots["FRAME"].astype(np.int64), spots["RADIUS"].astype(np.float64)
-        units = {a.name: a.unit for a in graph["metadata"].axes}
+        frame = spots["FRAME"].to_numpy(dtype=np.int64)
+        units = {a.name: a.unit for a in metadata.axes}
         said = {} if image is None else image.attrib
-        axes = [a for a in "zyx" if a != "z" or np.any(spots["POSITION_Z"] != 0)]
+        axes = [a for a in "zyx" if a != "z" or (spots["POSITION_Z"] != 0).any()]
         sizes = {"z": "voxeldepth", "y": "pixelheight", "x": "pixelwidth"}
         pixel = np.array([float(said.get(sizes[a]) or 1) for a in axes])
         extents = {"z": "nslices", "y": "height", "x": "width"}
         shape = tuple(int(said.get(extents[a]) or 0) for a in axes)
-        n_frames = max(int(said.get("nframes") or 1), int(frame.max(initial=0)) + 1)
-        position = np.stack([spots[f"POSITION_{a.upper()}"] for a in axes], axis=1) / pixel
-    except InputError:
-        raise
-    except Exception as error:
-        raise InputError(f"{path}: cannot be read as a file of TrackMate ({error!r})") from error
-    micro = micrometers(1, units["POSITION_X"])
-    geometry = Geometry(
-        n_frames,
-        shape if all(shape) else None,
-        tuple((pixel * (micro or 1.0)).tolist()),
-        "pixel" if micro is None else "micrometer",
-        minutes(said.get("timeinterval"), units["POSITION_T"]),
-    )
-    ids = np.asarray(graph["node_ids"]).astype(np.int64)
-    nodes = pd.DataFrame(position, columns=axes)
-    nodes = nodes.assign(id=ids, frame=frame, area=content(radius, len(axes)) / np.prod(pixel))
-    nodes["label"] = nodes.groupby("frame").cumcount() + 1
+        micro = micrometers(1, units["POSITION_X"])
+        geometry = Geometry(
+            max(int(said.get("nframes") or 1), int(frame.max(initial=0)) + 1),
+            shape if all(shape) else None,
+            tuple((pixel * (micro or 1.0)).tolist()),
+            "pixel" if micro is None else "micrometer",
+            minutes(said.get("timeinterval"), units["POSITION_T"]),
+        )
+        places = [f"POSITION_{a.upper()}" for a in axes]
+        nodes = _nodes(spots[["id", *places, "RADIUS"]], metadata, places, frame, path)
+        nodes[axes] /= pixel
+        nodes["area"] /= np.prod(pixel)
     # edges that somebody drew by hand in TrackMate may point back in time
-    edges = _forward(np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2), nodes)
-    links = pd.DataFrame(edges, columns=["source", "target"])
-    return assemble_tracks(nodes, links, geometry, source=str(path))
+    return assemble_tracks(nodes, _forward(edges, nodes), geometry, source=str(path))
 
 
-def _graph(path: Path) -> Any:
-    """The content of a store, in memory."""
+def _graph(path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any]:
+    """Nodes and edges of a store with their properties that are single values, and metadata."""
     from geff.core_io import read_to_memory
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return read_to_memory(str(path))
+        graph = read_to_memory(str(path))
 
+    def table(kind: str) -> dict[str, NDArray[Any]]:
+        return {k: _values(v) for k, v in graph[kind].items() if v["values"].ndim == 1}
 
-def _refuse_unsafe(path: Path) -> None:
-    """Refuse stores whose arrays would be decoded by running code from the file."""
-    for name in (".zarray", "zarr.json", ".zmetadata"):
-        for file in path.rglob(name):
-            try:
-                text = json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
-            except (OSError, ValueError, RecursionError) as error:
-                raise InputError(f"{file}: cannot be read ({error})") from error
-            if any(f'"{codec}"' in text for codec in _UNSAFE):
-                raise InputError(f"{file}: stores with pickled arrays are not read")
-
-
-def _check_stored(path: Path, names: list[str]) -> None:
-    """Refuse a store in which chunks of positions are missing: they would be read as 0."""
-    import zarr
-
-    for name in names[-2:]:  # a depth may be 0 everywhere, and chunks of it absent for that
-        with reading(path):
-            array = zarr.open_array(path / "nodes" / "props" / name / "values", mode="r")
-        if missing := array.nchunks - array.nchunks_initialized:
-            raise InputError(
-                f"{path}: {missing} of {array.nchunks} chunks of {name} are missing; copy the "
-                "store again, or take it from a backup"
-            )
-
-
-def _edges(graph: Any) -> pd.DataFrame:
     pairs = np.asarray(graph["edge_ids"]).astype(np.int64).reshape(-1, 2)
-    edges = pd.DataFrame({"source": pairs[:, 0], "target": pairs[:, 1]})
-    for name in ("event", "score", *MARGINS):
-        if name in graph["edge_props"]:
-            edges[name] = _values(graph["edge_props"][name])
-    return edges
+    ends = {"source": pairs[:, 0], "target": pairs[:, 1]}
+    ids = {"id": np.asarray(graph["node_ids"]).astype(np.int64)}
+    nodes = pd.DataFrame({**ids, **table("node_props"), **ids}, copy=False)
+    edges = pd.DataFrame({**ends, **table("edge_props"), **ends}, copy=False)
+    return nodes, edges, graph["metadata"]
 
 
 def _values(prop: Any) -> NDArray[Any]:
@@ -202,6 +154,38 @@ def _values(prop: Any) -> NDArray[Any]:
         values = values.astype(np.float64)
         values[np.asarray(missing, dtype=bool)] = np.nan
     return values.astype(object) if values.dtype.kind in "UTS" else values
+
+
+def _forward(edges: pd.DataFrame, nodes: pd.DataFrame) -> pd.DataFrame:
+    """Edges with the earlier node first."""
+    pairs = edges[["source", "target"]].to_numpy()
+    rows = pd.Index(nodes["id"]).get_indexer(pd.Index(pairs.ravel()))
+    when = nodes["frame"].to_numpy()[rows].reshape(-1, 2)
+    pairs = np.where(when[:, :1] > when[:, 1:], pairs[:, ::-1], pairs)
+    return pd.DataFrame(pairs, columns=["source", "target"])
+
+
+def _refuse_unsafe(path: Path) -> None:
+    """Refuse stores whose arrays would be decoded by running code from the file."""
+    for name in (".zarray", "zarr.json", ".zmetadata"):
+        for file in path.rglob(name):
+            with reading(file, "JSON"):
+                text = json.dumps(json.loads(file.read_text(encoding="utf-8"))).lower()
+            if '"pickle"' in text:
+                raise InputError(f"{file}: stores with pickled arrays are not read")
+
+
+def _check_stored(path: Path, names: list[str]) -> None:
+    """Refuse a store in which chunks of positions are missing: they would be read as 0."""
+    import zarr
+
+    for name in names[-2:]:  # a depth may be 0 everywhere, and chunks of it absent for that
+        array = zarr.open_array(path / "nodes" / "props" / name / "values", mode="r")
+        if missing := array.nchunks - array.nchunks_initialized:
+            raise InputError(
+                f"{path}: {missing} of {array.nchunks} chunks of {name} are missing; copy the "
+                "store again, or take it from a backup"
+            )
 
 
 class _Links(OpenEntry):
@@ -218,100 +202,84 @@ class _Own(OpenEntry):
     notes: list[str]
 
 
-def _own(graph: Any, extra: Any, path: Path) -> Tracks:
+def _own(nodes: pd.DataFrame, edges: pd.DataFrame, extra: Any, path: Path) -> Tracks:
     """Tracks of this program."""
-    edges = _edges(graph)
-    nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
-    for name, prop in graph["node_props"].items():
-        nodes["frame" if name == "t" else name] = _values(prop)
     ours: _Own = check(_Own, extra, f"{path}, its 'extra' part")
     links = pd.DataFrame(ours.links.model_dump())
     links = links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
-    notes = tuple(ours.notes)
+    nodes, notes = nodes.rename(columns={"t": "frame"}), tuple(ours.notes)
     return assemble_tracks(nodes, edges, ours.geometry, links=links, notes=notes, source=str(path))
 
 
-def _axes(graph: Any, path: Path) -> tuple[Geometry, list[str], Index]:
+def _axes(found: pd.DataFrame, metadata: Any, path: Path) -> tuple[Geometry, list[str], Index]:
     """Geometry, properties that are positions, and the frame of every node."""
-    axes = graph["metadata"].axes or _usual_axes(graph)
+    axes = metadata.axes or _usual_axes(list(map(str, found)))
     time = [a for a in axes if a.type == "time"]
-    space = [a for a in axes if a.type == "space"]
+    space = {a.name: a for a in axes if a.type == "space"}
     if len(time) != 1 or len(space) not in (2, 3):
-        found = [f"{a.name} ({a.type})" for a in axes]
-        raise InputError(f"{path}: needs one time axis and two or three space axes, found {found}")
-    names = [a.name for a in space]
-    if set(names) <= set("xyz"):
-        names.sort(reverse=True)
-    by_name = {a.name: a for a in space}
-    times = _values(graph["node_props"][time[0].name]).astype(np.float64)
+        listed = [f"{a.name} ({a.type})" for a in axes]
+        raise InputError(f"{path}: needs one time axis and two or three space axes, found {listed}")
+    names: list[str] = sorted(space, reverse=True) if set(space) <= set("xyz") else list(space)
+    times = found[time[0].name].to_numpy(dtype=np.float64)
     interval = minutes(time[0].scale, time[0].scaled_unit)
     if np.any(times != np.rint(times)) or are_times(times, "t", time[0].unit or ""):
-        what = f"{path}, axis {time[0].name}"
-        numbers, counted = count_frames(times, str(time[0].unit), what)
-        times = numbers.astype(np.float64)
+        frame, counted = count_frames(times, str(time[0].unit), f"{path}, axis {time[0].name}")
         interval = interval or counted
-    if np.any(times < 0):
+    elif np.any(times < 0):
         raise InputError(f"{path}: the axis {time[0].name} must count frames from 0")
-    scales = [by_name[n].scale or 1.0 for n in names]
-    units = [by_name[n].scaled_unit or by_name[n].unit for n in names]
+    else:
+        frame = times.astype(np.int64)
+    scales = [space[n].scale or 1.0 for n in names]
+    units = [space[n].scaled_unit or space[n].unit for n in names]
     # Positions already in micrometres have pixels of one micrometre.
     micro = [micrometers(s, u) for s, u in zip(scales, units, strict=True)]
     unit, scale = "micrometer", tuple(m for m in micro if m is not None)
     if len(scale) < len(micro):
         unit, scale = "pixel", tuple(float(s) for s in scales)
-    frame = times.astype(np.int64)
     return Geometry(int(frame.max(initial=0)) + 1, None, scale, unit, interval), names, frame
 
 
-def _usual_axes(graph: Any) -> list[Any]:
+def _usual_axes(names: list[str]) -> list[Any]:
     """Axes by the names of properties, where a store does not say them."""
     import geff_spec
 
-    found = guess_columns(list(graph["node_props"]))
+    found = guess_columns(names)
     kinds = {"frame": "time", "z": "space", "y": "space", "x": "space"}
     return [geff_spec.Axis(name=found[k], type=v) for k, v in kinds.items() if k in found]
 
 
 def _nodes(
-    graph: Any, geometry: Geometry, names: list[str], frame: Index, path: Path
+    found: pd.DataFrame, metadata: Any, names: list[str], frame: Index, path: Path
 ) -> pd.DataFrame:
-    props = graph["node_props"]
-    nodes = pd.DataFrame({"id": np.asarray(graph["node_ids"]).astype(np.int64)})
-    nodes["frame"] = frame
-    for axis, name in zip(geometry.axes, names, strict=True):
-        nodes[axis] = _values(props[name]).astype(np.float64)
+    """Nodes for `assemble_tracks`, of positions in the properties of some names."""
+    numeric = [str(name) for name in found if found[name].dtype.kind in "iuf"]
+    nodes = pd.DataFrame({"id": found["id"], "frame": frame})
+    for axis, name in zip("zyx"[-len(names) :], names, strict=True):
+        nodes[axis] = found[name].astype(np.float64)
         if not np.isfinite(nodes[axis]).all():
             lost = nodes["id"][~np.isfinite(nodes[axis])].iloc[0]
             raise InputError(f"{path}: the node {lost} has no position along {name}")
-    nodes["area"] = _areas(graph, geometry.ndim)
+    size = guess_columns(numeric)
+    radius = metadata.sphere or size.get("radius")
+    nodes["area"] = 1.0
+    if "area" in size:
+        nodes["area"] = found[size["area"]].astype(np.float64)
+    elif radius in numeric:
+        nodes["area"] = content(found[radius].to_numpy(dtype=np.float64), len(names))
+    nodes["area"] = nodes["area"].where(nodes["area"] > 0, 1.0)
     nodes["label"] = nodes.groupby("frame").cumcount() + 1
-    for name in ("label", "seg_id", "segmentation_id"):
-        if name in props and props[name]["values"].dtype.kind in "iu":
-            labels = nodes.assign(label=_values(props[name]))
-            if not labels.duplicated(["frame", "label"]).any():
-                nodes["label"] = labels["label"].astype(np.int64)
-                break
-    tracklet = (graph["metadata"].track_node_props or {}).get("tracklet")
-    if tracklet in props:
-        tracks = _values(props[tracklet])
-        if tracks.dtype.kind not in "iu":
+    whole = set(found.select_dtypes("integer"))
+    for name in [n for n in ("label", "seg_id", "segmentation_id") if n in whole]:
+        if not nodes.assign(label=found[name]).duplicated(["frame", "label"]).any():
+            nodes["label"] = found[name].astype(np.int64)
+            break
+    tracklet = (metadata.track_node_props or {}).get("tracklet")
+    if tracklet in found:
+        tracks = found[tracklet]
+        if tracklet not in whole:
             raise InputError(f"{path}: the tracklet property {tracklet} must be integers")
         nodes["track_id"] = tracks.astype(np.int64) + int(tracks.min() < 1) * (1 - tracks.min())
     return nodes
-
-
-def _areas(graph: Any, ndim: int) -> Any:
-    """Area or volume of every node, 1 where it is not known."""
-    props = {k: v for k, v in graph["node_props"].items() if v["values"].dtype.kind in "iuf"}
-    found = guess_columns(list(props))
-    radius = graph["metadata"].sphere or found.get("radius")
-    if "area" in found:
-        sizes = _values(props[found["area"]]).astype(np.float64)
-    elif radius in props:
-        sizes = content(_values(props[radius]).astype(np.float64), ndim)
-    else:
-        return 1.0
-    return np.where(sizes > 0, sizes, 1.0)
 
 
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:
@@ -326,82 +294,64 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
     import geff_spec
     from geff.core_io import write_arrays
 
-    nodes, edges = tracks.nodes, tracks.edges
+    nodes, links = tracks.nodes, tracks.links
     ids = nodes["id"].to_numpy(dtype=np.int64).astype(np.uint64)
-    pairs = edges[["source", "target"]].to_numpy(dtype=np.int64).astype(np.uint64).reshape(-1, 2)
-    node_props, edge_props = _props(nodes, "id"), _props(edges, "source", "target")
+    pairs = tracks.edges[["source", "target"]].to_numpy(dtype=np.int64).astype(np.uint64)
     related = None
     if labels_path is not None:
         related = [geff_spec.RelatedObject(path=str(labels_path), type="labels", node_prop="label")]
     depth = "z" if tracks.geometry.ndim == 3 else None
-    metadata = geff_spec.GeffMetadata(
-        directed=True,
-        axes=_axes_of(tracks.geometry),
-        node_props_metadata=_described(node_props),
-        edge_props_metadata=_described(edge_props),
-        track_node_props=_track_props(tracks),
-        related_objects=related,
-        display_hints=geff_spec.DisplayHint(
-            display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
-        ),
-        extra={"bridgetrack": _extra(tracks)},
-    )
-    path = as_path(path)
-    with writing(path, "the graph"):
-        in_one_go(write_arrays, path, ids, node_props, pairs, edge_props, metadata)
-
-
-def _props(table: pd.DataFrame, *without: str) -> dict[str, dict[str, Any]]:
-    """Columns as properties, those of the frame as ``t``."""
-    columns = [c for c in table.columns if c not in without]
-    return {
-        "t" if c == "frame" else str(c): {"values": as_plain(table[c].to_numpy()), "missing": None}
-        for c in columns
-    }
-
-
-def _described(props: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    import geff_spec
-
-    return {
-        name: geff_spec.PropMetadata(identifier=name, dtype=prop["values"].dtype)
-        for name, prop in props.items()
-    }
-
-
-def _axes_of(geometry: Geometry) -> list[Any]:
-    import geff_spec
-
-    interval = geometry.frame_interval
-    time = {"scale": interval, "scaled_unit": "minute"} if interval else {}
-    axes = [geff_spec.Axis(name="t", type="time", unit="frame", **time)]
-    for name, scale in zip(geometry.axes, geometry.scale, strict=True):
-        axes.append(
-            geff_spec.Axis(
-                name=name, type="space", unit="pixel", scale=scale, scaled_unit=geometry.unit
-            )
-        )
-    return axes
-
-
-def _track_props(tracks: Tracks) -> dict[str, str] | None:
-    """Where all tracks end in divisions, they are what the format calls tracklets."""
-    only = tracks.links.groupby("parent_id").size()
-    if (tracks.links["event"] == "divide").all() and (only > 1).all() and _in_one_piece(tracks):
-        return {"tracklet": "track_id", "lineage": "lineage_id"}
-    return None
-
-
-def _in_one_piece(tracks: Tracks) -> bool:
-    return not tracks.nodes.duplicated(["track_id", "frame"]).any()
-
-
-def _extra(tracks: Tracks) -> dict[str, Any]:
-    links = tracks.links
-    return {
+    kept = {
         "version": program_version(),
         "format": 1,
         "geometry": geometry_to_json(tracks.geometry),
         "links": {c: as_plain(links[c].to_numpy()).tolist() for c in links.columns},
         "notes": list(tracks.notes),
     }
+    metadata = geff_spec.GeffMetadata(
+        directed=True,
+        axes=_axes_of(tracks.geometry),
+        node_props_metadata={},  # written by geff
+        edge_props_metadata={},
+        track_node_props=_track_props(tracks),
+        related_objects=related,
+        display_hints=geff_spec.DisplayHint(
+            display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
+        ),
+        extra={"bridgetrack": kept},
+    )
+    node_props, edge_props = _props(nodes, "id"), _props(tracks.edges, "source", "target")
+    path = as_path(path)
+    with writing(path, "the graph"):
+        in_one_go(write_arrays, path, ids, node_props, pairs.reshape(-1, 2), edge_props, metadata)
+
+
+def _props(table: pd.DataFrame, *without: str) -> dict[str, dict[str, Any]]:
+    """Columns as properties, those of the frame as ``t``."""
+    columns = table.drop(columns=[*without]).rename(columns={"frame": "t"})
+    return {
+        str(name): {"values": as_plain(column.to_numpy()), "missing": None}
+        for name, column in columns.items()
+    }
+
+
+def _axes_of(geometry: Geometry) -> list[Any]:
+    from geff_spec import Axis
+
+    interval = geometry.frame_interval
+    time = {"scale": interval, "scaled_unit": "minute"} if interval else {}
+    space = {"type": "space", "unit": "pixel", "scaled_unit": geometry.unit}
+    scales = zip(geometry.axes, geometry.scale, strict=True)
+    return [
+        Axis(name="t", type="time", unit="frame", **time),
+        *(Axis(name=name, scale=scale, **space) for name, scale in scales),
+    ]
+
+
+def _track_props(tracks: Tracks) -> dict[str, str] | None:
+    """Where all tracks end in divisions, they are what the format calls tracklets."""
+    children = tracks.links.groupby("parent_id").size()
+    divide = (tracks.links["event"] == "divide").all() and (children > 1).all()
+    if divide and not tracks.nodes.duplicated(["track_id", "frame"]).any():
+        return {"tracklet": "track_id", "lineage": "lineage_id"}
+    return None
