@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from bridgetrack.errors import InputError
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, write_geff
@@ -75,6 +76,8 @@ def test_a_cell_in_pieces_is_one_row_and_its_pieces_stand_beside(tmp_path: Path)
     assert table["x"].tolist() == pytest.approx([5.0, (3 * 4 + 5 * 6) / 8, 5.0])
     assert table["parent_id"].tolist()[1:] == [0, 2], "each parent is a row"
     assert pd.read_csv(tmp_path / "pieces.csv")["id"].tolist() == [1, 2]
+    with pytest.raises(InputError, match="no column for frame"):
+        read_tracks_csv(tmp_path / "tracks.csv")
 
 
 def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:

@@ -119,8 +119,8 @@ def reading(path: Path | str, what: str = "a movie") -> Iterator[None]:
     except Exception as error:  # the libraries raise anything on damaged files
         why = " ".join(str(error).split())[:160] or type(error).__name__
         raise InputError(
-            f"{path}: cannot be read as {what} ({why}); if it is damaged or cut off, open it in the "
-            "program that wrote it and save it again"
+            f"{path}: cannot be read as {what} ({why}); if it is damaged or cut off, open it in "
+            "the program that wrote it and save it again"
         ) from error
 
 
