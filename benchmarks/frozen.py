@@ -30,6 +30,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ Figures = dict[str, float]
 def untrained() -> Figures:
     """Edge and division F1 of every movie."""
     found: Figures = {}
-    for movie in MOVIES:
+    for movie in chain.from_iterable(MOVIES.values()):
         if (DATA / movie.folder).is_dir():
             _, _, figures = score_untrained(movie, DATA)
             for key in ("edge_f1", "division_f1"):

@@ -149,8 +149,13 @@ def links_of(frame: Any, rows: Any, track: Any, splits: Any) -> Links:
     return links + [(last[p], first[c]) for p, c in pairs if p in last and c in first]
 
 
-def with_btrack(cells: Cells) -> tuple[Links, Any]:
-    """btrack with the numbers of its cell configuration; exact up to 1,000 cells a frame."""
+def with_btrack(
+    cells: Cells, reach: float = 100.0, most_exact: int = 1000, max_lost: int = 5
+) -> tuple[Links, Any]:
+    """btrack with the numbers of its cell configuration; exact up to 1,000 cells a frame.
+
+    `speed.py` gives the reach in pixels, and after how many lost frames a track ends.
+    """
     import btrack
     from btrack.constants import BayesianUpdates
 
@@ -162,10 +167,10 @@ def with_btrack(cells: Cells) -> tuple[Links, Any]:
     objects = btrack.io.objects_from_dict(columns)
     far = [float(columns[axis].max()) + 1.0 for axis in axes]
     with btrack.BayesianTracker(verbose=False) as tracker:
-        tracker.configure(btrack_settings())
-        crowded = np.bincount(cells.frame).max() > 1000
+        tracker.configure(btrack_settings(max_lost))
+        crowded = np.bincount(cells.frame).max() > most_exact
         tracker.update_method = BayesianUpdates["APPROXIMATE" if crowded else "EXACT"]
-        tracker.max_search_radius = 100
+        tracker.max_search_radius = reach
         tracker.append(objects)
         tracker.volume = tuple((0.0, v) for v in far[: 3 if cells.position.shape[1] == 3 else 2])
         tracker.track(step_size=cells.n_frames)
@@ -182,14 +187,14 @@ def with_btrack(cells: Cells) -> tuple[Links, Any]:
     return links_of(frame, row, number, splits), {}
 
 
-def btrack_settings() -> dict[str, Any]:
+def btrack_settings(max_lost: int) -> dict[str, Any]:
     """The published cell configuration of btrack: motion and hypotheses of dividing cells."""
     import btrack
 
     eye, zero = np.eye(3), np.zeros((3, 3))
     motion = {
         "name": "cell_motion", "dt": 1.0, "measurements": 3, "states": 6, "accuracy": 7.5,
-        "prob_not_assign": 0.001, "max_lost": 5,
+        "prob_not_assign": 0.001, "max_lost": max_lost,
         "A": np.block([[eye, eye], [zero, eye]]), "H": np.hstack([eye, zero]),
         "P": 150.0 * np.diag([0.1] * 3 + [1.0] * 3),
         "G": 15.0 * np.array([[0.5] * 3 + [1.0] * 3]), "R": 5.0 * eye,

@@ -32,7 +32,8 @@ import numpy as np
 import pandas as pd
 
 from memory import walk
-from peer_runner import Links, links_of, peak_megabytes
+from peer_runner import Cells, Links, links_of, peak_megabytes
+from peer_runner import with_btrack as track_by_btrack
 
 PYTHON: dict[str, str] = {}
 """The interpreter of a tool that is installed elsewhere, by its name."""
@@ -106,81 +107,14 @@ def labels_linked(cells: pd.DataFrame, track: str, splits: pd.DataFrame) -> Link
 
 def with_btrack(movie: Path, frames: int, out: Path) -> dict[str, Any]:
     """Labels to tables by btrack."""
-    import btrack
-    from btrack.constants import BayesianUpdates
-
-    cells = centroids(movie, frames)
-    objects = btrack.io.objects_from_dict(
-        {
-            "t": cells["frame"].to_numpy(),
-            "x": cells["centroid-1"].to_numpy(),
-            "y": cells["centroid-0"].to_numpy(),
-            "z": np.zeros(len(cells)),
-            "seen": cells["label"].to_numpy(float),
-        }
-    )
-    side = float(cells[["centroid-0", "centroid-1"]].to_numpy().max()) + REACH
-    with btrack.BayesianTracker(verbose=False) as tracker:
-        tracker.configure(_btrack_settings(out))
-        tracker.update_method = BayesianUpdates.APPROXIMATE
-        tracker.max_search_radius = 2 * REACH
-        tracker.append(objects)
-        tracker.volume = ((0, side), (0, side))
-        tracker.track(step_size=frames)
-        tracker.optimize()
-        tracker.export(out / "tracks.csv", obj_type="obj_type_1")
-        tracks = tracker.tracks
-    rows = [
-        (t, int(label), track.ID)
-        for track in tracks
-        for t, label, dummy in zip(track.t, track.properties["seen"], track.dummy, strict=True)
-        if not dummy
-    ]
-    cells = pd.DataFrame(rows, columns=["frame", "label", "track"])
-    parents = [(x.parent, x.ID) for x in tracks if x.parent not in (x.ID, 0)]
-    splits = pd.DataFrame(parents, columns=["parent", "child"])
-    return {"links": labels_linked(cells, "track", splits)}
-
-
-def _btrack_settings(out: Path) -> Path:
-    """Constant velocity, divisions within the reach; the format is btrack's."""
-    eye, zero = np.eye(3), np.zeros((3, 3))
-    motion = {
-        "name": "motion",
-        "dt": 1.0,
-        "measurements": 3,
-        "states": 6,
-        "accuracy": 7.5,
-        "prob_not_assign": 0.001,
-        "max_lost": 2,
-        "A": {"matrix": np.block([[eye, eye], [zero, eye]]).ravel().tolist()},
-        "H": {"matrix": np.hstack([eye, zero]).ravel().tolist()},
-        "P": {"sigma": 150.0, "matrix": np.diag([0.1] * 3 + [1.0] * 3).ravel().tolist()},
-        "G": {"sigma": 15.0, "matrix": [0.5] * 3 + [1.0] * 3},
-        "R": {"sigma": 5.0, "matrix": eye.ravel().tolist()},
-    }
-    hypotheses = {
-        "name": "events",
-        "hypotheses": ["P_FP", "P_init", "P_term", "P_link", "P_branch"],
-        "lambda_time": 5.0,
-        "lambda_dist": 3.0,
-        "lambda_link": 10.0,
-        "lambda_branch": 50.0,
-        "eta": 1e-10,
-        "theta_dist": REACH,
-        "theta_time": 5.0,
-        "dist_thresh": 2 * REACH,
-        "time_thresh": 2,
-        "apop_thresh": 5,
-        "segmentation_miss_rate": 0.1,
-        "apoptosis_rate": 0.001,
-        "relax": True,
-    }
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "btrack.json"
-    content = {"TrackerConfig": {"MotionModel": motion, "HypothesisModel": hypotheses}}
-    path.write_text(json.dumps(content))
-    return path
+    table = centroids(movie, frames)
+    frame, label = (table[name].to_numpy(int) for name in ("frame", "label"))
+    position = table[["centroid-0", "centroid-1"]].to_numpy()
+    cells = Cells(frame, position, REACH, None, None, None)
+    links, _ = track_by_btrack(cells, 2 * REACH, most_exact=0, max_lost=2)
+    out.mkdir(parents=True)
+    pd.DataFrame(links, columns=["source", "target"]).to_csv(out / "links.csv")
+    return {"links": label[np.asarray(links, dtype=int)].tolist()}
 
 
 TOOLS: dict[str, Callable[[Path, int, Path], dict[str, Any]]] = {

@@ -12,67 +12,49 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import bridgetrack as bt
-from common import DATA, row
+from common import DATA, DataSet, row
 
-
-@dataclass(frozen=True)
-class DataSet:
-    """A movie with truth.
-
-    Parameters
-    ----------
-    folder
-        Name of the folder.
-    kind
-        ``"nuclei"``, ``"cells"`` or ``"points"`` (no masks at all).
-    sequence
-        Two digits; for points the stem of the files.
-    scale, interval
-        Micrometres per pixel, minutes per frame; None where the source says nothing.
-    """
-
-    folder: str
-    kind: str
-    sequence: str = "01"
-    scale: tuple[float, ...] | None = None
-    interval: float | None = None
-
-    @property
-    def name(self) -> str:
-        """Name in the table."""
-        name = self.folder.removesuffix("-masks").removesuffix("-small")
-        return f"{name.split('-')[0]} {self.sequence}" if self.kind == "points" else name
-
-
-SETS = (
-    DataSet("Fluo-N2DL-HeLa-01", "nuclei", "01", (0.645, 0.645), 30),
-    DataSet("Fluo-N2DH-SIM+-01-masks", "nuclei"),
-    DataSet("iPSC-01-masks", "nuclei", "01"),
-    DataSet("iPSC-03-masks", "nuclei", "03"),
-    DataSet("iPSC-04-masks", "nuclei", "04"),
-    DataSet("CellMigration-masks", "nuclei"),
-    DataSet("Fluo-N3DH-CE-masks", "nuclei", "01", (1.0, 0.09, 0.09), 1),
-    DataSet("HL60-3D-small", "nuclei"),
-    DataSet("PhC-C2DL-PSC-01", "cells", "01", (1.6, 1.6), 10),
-    DataSet("DIC-C2DH-HeLa-01", "cells", "01", (0.19, 0.19), 10),
-    DataSet("PhC-C2DH-U373-02", "cells", "02", (0.65, 0.65), 15),
-    DataSet("bacteria", "cells"),
-    DataSet("MouseEpidermis-01-masks", "cells"),
-    DataSet("C2C12-csv2D", "points", "090303-C2C12P7_F0002", None, 5),
-    DataSet("C2C12-csv2D", "points", "090318-C2C12P7_F0018", None, 5),
-    *(DataSet("Phallusia-lineages-csv3D", "points", f"Pm0{k}", None, 2) for k in range(3, 8)),
-)
+_PHALLUSIA = DataSet("Phallusia", "Phallusia-lineages-csv3D", interval=2, masks="points")
+_C2C12 = DataSet("C2C12", "C2C12-csv2D", interval=5, masks="points")
+SETS = {
+    "nuclei": (
+        DataSet("Fluo-N2DL-HeLa-01", "Fluo-N2DL-HeLa-01", "01", (0.645, 0.645), 30),
+        DataSet("Fluo-N2DH-SIM+-01", "Fluo-N2DH-SIM+-01-masks"),
+        DataSet("iPSC-01", "iPSC-01-masks", "01"),
+        DataSet("iPSC-03", "iPSC-03-masks", "03"),
+        DataSet("iPSC-04", "iPSC-04-masks", "04"),
+        DataSet("CellMigration", "CellMigration-masks"),
+        DataSet("Fluo-N3DH-CE", "Fluo-N3DH-CE-masks", "01", (1.0, 0.09, 0.09), 1),
+        DataSet("HL60-3D", "HL60-3D-small"),
+    ),
+    "cells": (
+        DataSet("PhC-C2DL-PSC-01", "PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10),
+        DataSet("DIC-C2DH-HeLa-01", "DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
+        DataSet("PhC-C2DH-U373-02", "PhC-C2DH-U373-02", "02", (0.65, 0.65), 15),
+        DataSet("bacteria", "bacteria"),
+        DataSet("MouseEpidermis-01", "MouseEpidermis-01-masks"),
+    ),
+    "points": tuple(
+        replace(data, name=f"{data.name} {sequence}", sequence=sequence)
+        for data, sequences in (
+            (_C2C12, ("090303-C2C12P7_F0002", "090318-C2C12P7_F0018")),
+            (_PHALLUSIA, ("Pm03", "Pm04", "Pm05", "Pm06", "Pm07")),
+        )
+        for sequence in sequences
+    ),
+}
+"""Movies by what they show."""
 
 
 def score(data: DataSet, root: Path) -> tuple[int, float, dict[str, float | None]]:
     """Track one movie; number of cells, seconds of tracking, and the figures."""
     folder = root / data.folder
     image = None
-    if data.kind == "points":
+    if data.masks == "points":
         table = folder / f"{data.sequence}_nodes.csv"
         truth: object = bt.read_tracks_csv(table, frame_interval=data.interval)
         source: object = bt.read_detections_csv(table, frame_interval=data.interval)
@@ -113,7 +95,7 @@ def lines(root: Path, names: list[str]) -> Iterator[str]:
     """The lines of the table, as they are ready."""
     yield row(*HEADER)
     yield "| --- | --- |" + " ---: |" * (len(HEADER) - 2)
-    for data in SETS:
+    for kind, data in ((kind, data) for kind, sets in SETS.items() for data in sets):
         wanted = not names or any(n in data.folder or n in data.name for n in names)
         if not wanted or not (root / data.folder).is_dir():
             continue
@@ -121,7 +103,7 @@ def lines(root: Path, names: list[str]) -> Iterator[str]:
         values = [figures[key] for key in FIGURES]
         texts = ["–" if v is None else f"{v:.3f}" for v in values]
         divisions = figures["n_divisions"]
-        yield row(data.name, data.kind, f"{cells:,}", f"{divisions:,}", *texts, f"{seconds:.1f}")
+        yield row(data.name, kind, f"{cells:,}", f"{divisions:,}", *texts, f"{seconds:.1f}")
 
 
 def main() -> None:

@@ -333,18 +333,14 @@ def _two_largest(mask: Mask, least: float = 1) -> tuple[Mask, Mask] | None:
 
 def _pair_of_candidates(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
     """The two that share no pixel, lie in the mask, and are the best and hold most of it."""
-    found, worth = part.candidates()
-    whole = int(mask.sum())
-    fits = [
-        (c & mask, float(q))
-        for c, q in zip(found, worth, strict=True)
-        if _LEAST_PIECE * whole <= int((c & mask).sum()) <= (1 - _LEAST_PIECE) * whole
-        and int((c & mask).sum()) >= _WITHIN * int(c.sum())
-    ]
-    if len(fits) < 2:
+    (found, quality), whole = part.candidates(), int(mask.sum())
+    flat = np.array([c[mask] for c in found], dtype=np.float64).reshape(len(found), whole)
+    area, size = flat.sum(axis=1), np.array([int(c.sum()) for c in found])
+    fits = area >= _WITHIN * size
+    fits &= (_LEAST_PIECE * whole <= area) & (area <= (1 - _LEAST_PIECE) * whole)
+    if np.count_nonzero(fits) < 2:
         return None
-    flat = np.stack([c[mask] for c, _ in fits]).astype(np.float64)
-    area, quality = flat.sum(axis=1), np.array([q for _, q in fits])
+    flat, area, quality = flat[fits], area[fits], quality[fits]
     shared = flat @ flat.T
     smaller = np.minimum(area[:, None], area)
     held = (area[:, None] + area - shared) / whole
@@ -353,7 +349,7 @@ def _pair_of_candidates(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
     a, b = np.unravel_index(int(np.argmax(value)), value.shape)
     if value[a, b] < 0:
         return None
-    first, second = fits[a][0], fits[b][0]
+    first, second = (found[k] & mask for k in np.flatnonzero(fits)[[a, b]])
     return first & ~second, second & ~first
 
 
