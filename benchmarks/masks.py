@@ -28,7 +28,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 import tifffile
 from numpy.typing import NDArray
 
@@ -38,35 +37,24 @@ from bridgetrack.pipeline import finding, mask_candidates
 from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions import describe
-from bridgetrack.regions.regions import Regions, regions_of_labels
-from common import DATA, header, row
+from bridgetrack.regions.regions import regions_of_labels, shared_pixels
+from common import DATA, DataSet, header, row
+from common import SETS as MOVIES
 
 Labels = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class DataSet:
-    """A movie with raw images and true masks of whole cells."""
-
-    folder: str
-    border: int = 0
-    sequence: str = "01"
-    also: int | None = None  # another border to score with
-
-    @property
-    def truth(self) -> str:
-        """Folder of the true masks within the sequence's truth."""
-        return "TRA" if self.folder in ("bacteria", "HL60-3D-small") else "FULL"
-
-
 SETS = {
-    "hela": DataSet("Fluo-N2DL-HeLa-01", 25),
-    "psc": DataSet("PhC-C2DL-PSC-01", also=25),
-    "dic": DataSet("DIC-C2DH-HeLa-01"),
-    "u373": DataSet("PhC-C2DH-U373-02", 0, "02"),
-    "hl60": DataSet("HL60-3D-small"),
-    "bacteria": DataSet("bacteria"),
+    "hela": replace(MOVIES["HeLa"], border=25),
+    "psc": MOVIES["PSC"],
+    "dic": MOVIES["DIC"],
+    "u373": DataSet("U373", "PhC-C2DH-U373-02", "02"),
+    "hl60": DataSet("HL60", "HL60-3D-small"),
+    "bacteria": MOVIES["bacteria"],
 }
+"""Movies with raw images and true masks of whole cells."""
+ALSO = {"psc": 25}
+"""Another border to score with."""
 
 
 def part(movie: Movie, first: int, last: int) -> Movie:
@@ -126,17 +114,6 @@ def parents(table: Path) -> dict[int, int]:
     return {int(label): int(mother) for label, _, _, mother in lines}
 
 
-def likeness(first: Regions, second: Regions) -> sp.csr_matrix:
-    """Intersection over union of the regions of two tables in one frame, shape (R, R')."""
-    parts = [
-        sp.csr_matrix((np.ones(len(r.pixels)), r.pixels, r.starts), (len(r), r.n_pixels))
-        for r in (first, second)
-    ]
-    shared = (parts[0] @ parts[1].T).tocoo()
-    union = first.area[shared.row] + second.area[shared.col] - shared.data
-    return sp.csr_matrix((shared.data / union, (shared.row, shared.col)), shared.shape)
-
-
 @dataclass(frozen=True)
 class Task:
     """Some frames of a movie, and the truth about them."""
@@ -155,10 +132,11 @@ def open_task(data: DataSet, root: Path, frames: tuple[int, int] | None = None) 
         return None
     whole = bt.open_movie(folder / data.sequence)
     first, last = frames or (0, whole.n_frames)
-    truth_of = folder / f"{data.sequence}_GT" / data.truth
-    truth = read_masks(truth_of, "man_track*.tif")[first:last]
+    truth = folder / f"{data.sequence}_GT"
+    truth_of = truth / "FULL" if (truth / "FULL").is_dir() else truth / "TRA"
+    masks = read_masks(truth_of, "man_track*.tif")[first:last]
     mothers = parents(truth_of / "man_track.txt")
-    return Task(part(whole, first, last), truth, mothers, data.border)
+    return Task(part(whole, first, last), masks, mothers, int(data.border))
 
 
 def scored(task: Task, frames: list[Labels]) -> dict[str, float]:
@@ -186,10 +164,9 @@ def seg(truth: list[Labels], shown: list[Labels]) -> float:
         if not len(cells) or not labels.any():
             continue
         regions = regions_of_labels(labels, t)
-        like = likeness(cells, regions).toarray()
-        both = like * (regions.area + cells.area[:, None]) / (1 + like)
-        covered = both > 0.5 * cells.area[:, None]
-        total += float((like * covered).sum())
+        shared, area = shared_pixels(cells, regions).toarray(), cells.area[:, None]
+        like = shared / (regions.area + area - shared)
+        total += float(like[shared > 0.5 * area].sum())
     return total / max(n, 1)
 
 
@@ -304,10 +281,10 @@ def main() -> None:
             labels = bt.find_cells(task.image, choose=how).labels
             seconds = (time.process_time() - start) / task.image.n_frames
             frames = [np.asarray(frame)[0].astype(np.int32) for frame in labels.array]
-            for border in dict.fromkeys((data.border, data.also or data.border)):
+            for border in dict.fromkeys((task.border, ALSO.get(name, task.border))):
                 figures = scored(replace(task, border=border), frames)
                 told = (f"{figures.get(key, np.nan):.3f}" for key in COLUMNS)
-                words = name if border == data.border else f"{name}, {border} pixels left out"
+                words = name if border == task.border else f"{name}, {border} pixels left out"
                 print(row(words, how, *told, f"{seconds:.2f}"), flush=True)
 
 

@@ -31,7 +31,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,8 @@ import bridgetrack as bt
 from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.evaluation.scores import graph_of
 from bridgetrack.hypotheses.events import Event, Events
-from common import DATA, graph_errors, header, row, save_figure
+from common import DATA, SETS, DataSet, graph_errors, header, row, save_figure
+from common import UNSEEN as OTHERS
 from peer_runner import NEED_MASKS, TOOLS, peak_megabytes
 
 OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
@@ -59,51 +60,23 @@ LIMIT = 60
 """Processor seconds after which another tool is stopped."""
 
 
-@dataclass(frozen=True)
-class Movie:
-    """A movie, or frames of it.
-
-    Parameters
-    ----------
-    folder, sequence
-        Where; for points the stem of the files.
-    scale, interval
-        Micrometres per pixel, minutes per frame, where the source says so.
-    first, stop
-        Share of the frames to begin and end with.
-    unseen
-        Whether no choice of Bridgetrack's has looked at it.
-    """
-
-    folder: str
-    sequence: str = "01"
-    scale: tuple[float, ...] | None = None
-    interval: float | None = None
-    first: float = 0.0
-    stop: float = 1.0
-    unseen: bool = False
-
-
-SETS = {
-    "HeLa, second half": Movie("Fluo-N2DL-HeLa-01", "01", (0.645, 0.645), 30, first=0.5),
-    "bacteria": Movie("bacteria"),
-    "iPSC 01": Movie("iPSC-01-masks"),
-    "iPSC 03": Movie("iPSC-03-masks", "03"),
-    "SIM+": Movie("Fluo-N2DH-SIM+-01-masks"),
-    "DIC": Movie("DIC-C2DH-HeLa-01", "01", (0.19, 0.19), 10),
-    "PSC, first tenth": Movie("PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10, stop=0.1),
-    "epidermis, first half": Movie("MouseEpidermis-01-masks", stop=0.5),
-    "epidermis, second half": Movie("MouseEpidermis-01-masks", first=0.5, unseen=True),
-    "iPSC 04, first half": Movie("iPSC-04-masks", "04", stop=0.5, unseen=True),
-    "PSC, last tenth": Movie("PhC-C2DL-PSC-01", "01", (1.6, 1.6), 10, first=0.9, unseen=True),
-    "Phallusia Pm04, first half": Movie(
-        "Phallusia-lineages-csv3D", "Pm04", None, 2, stop=0.5, unseen=True
-    ),
-    "C2C12 F0018, last fifth": Movie(
-        "C2C12-csv2D", "090318-C2C12P7_F0018", None, 5, first=0.8, unseen=True
-    ),
-    "CellMigration, first fifth": Movie("CellMigration-masks", stop=0.2, unseen=True),
+_PSC, _EPIDERMIS = SETS["PSC"], SETS["epidermis"]
+DEVELOPMENT = {
+    "HeLa, second half": replace(SETS["HeLa"], start=46),
+    **{name: SETS[name] for name in ("bacteria", "iPSC 01", "iPSC 03", "SIM+", "DIC")},
+    "PSC, first tenth": replace(_PSC, stop=10),
+    "epidermis, first half": replace(_EPIDERMIS, stop=8),
 }
+UNSEEN = {
+    "epidermis, second half": replace(_EPIDERMIS, start=8),
+    "iPSC 04, first half": replace(SETS["iPSC 04"], stop=51),
+    "PSC, last tenth": replace(_PSC, start=90),
+    "Phallusia Pm04, first half": replace(OTHERS["Phallusia Pm04"], stop=45),
+    "C2C12 F0018, last fifth": replace(OTHERS["C2C12 F0018"], start=81),
+    "CellMigration, first fifth": DataSet("CellMigration", "CellMigration-masks", stop=17),
+}
+MOVIES = DEVELOPMENT | UNSEEN
+"""Frames of movies; no choice of Bridgetrack's has looked at those of `UNSEEN`."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +102,7 @@ class Cells:
     links: NDArray[np.int64]
     labels: NDArray[np.uint16] | None
     image: NDArray[Any] | None
-    movie: Movie
+    movie: DataSet
 
     @property
     def radius(self) -> float:
@@ -157,10 +130,10 @@ class Cells:
         return self.links[inside], (first, stop + 1)
 
 
-def load(movie: Movie, root: Path) -> Cells:
+def load(movie: DataSet, root: Path) -> Cells:
     """The cells and true links of a movie."""
     folder = root / movie.folder
-    points = (folder / f"{movie.sequence}_nodes.csv").is_file()
+    points = movie.masks == "points"
     if points:
         truth: Any = bt.read_tracks_csv(
             folder / f"{movie.sequence}_nodes.csv", frame_interval=movie.interval
@@ -170,8 +143,7 @@ def load(movie: Movie, root: Path) -> Cells:
         read = bt.read_ctc(folder / f"{movie.sequence}_GT")
         truth, source = read.tracks, read.labels
     graph = graph_of(truth)
-    n = graph.n_frames
-    first, stop = round(movie.first * n), round(movie.stop * n)
+    first, stop = movie.start, movie.stop or graph.n_frames
     inside = (graph.frame >= first) & (graph.frame < stop)
     place = np.cumsum(inside) - 1
     edges = graph.edges[inside[graph.edges].all(axis=1)]
@@ -366,9 +338,9 @@ def measure(name: str, tools: list[str], given: argparse.Namespace) -> None:
         for t in tools
         if (name, t) not in done and (t in HERE or interpreter(t, given) is not None)
     ]
-    if not missing or not (given.data / SETS[name].folder).is_dir():
+    if not missing or not (given.data / MOVIES[name].folder).is_dir():
         return
-    cells = load(SETS[name], given.data)
+    cells = load(MOVIES[name], given.data)
     for tool in missing:
         if cells.labels is None and tool in (*NEED_MASKS, MATCHER):
             continue
@@ -472,7 +444,7 @@ def behind(names: list[str], rows: dict[tuple[str, str], dict[str, Any]], tools:
             top = max(scored, key=lambda t: scored[t])
             ahead &= ours[key] >= scored[top] - 0.5 * 10.0**-digits
             cells += [f"{ours[key]:.{digits}f}", f"{scored[top]:.{digits}f}", top]
-        kind = "unseen" if SETS[name].unseen else "development"
+        kind = "unseen" if name in UNSEEN else "development"
         lines.append(row(f"{name} ({kind})", "ahead or level" if ahead else "**behind**", *cells))
     return "\n".join(lines)
 
@@ -515,7 +487,7 @@ def picture(
         axis.grid(axis="y", color="0.9")
         axis.spines[["top", "right"]].set_visible(False)
         axis.set_axisbelow(True)
-    labels = [f"{n} *" if SETS[n].unseen else n for n in names]
+    labels = [f"{n} *" if n in UNSEEN else n for n in names]
     axes[0].set_yticks(range(len(names)), labels)
     axes[0].invert_yaxis()
     handles, texts = axes[0].get_legend_handles_labels()
@@ -533,7 +505,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the movies")
     parser.add_argument("--peers", default=os.environ.get("BRIDGETRACK_PEERS"), metavar="PYTHON")
     parser.add_argument("--btrack", default=os.environ.get("BRIDGETRACK_BTRACK"), metavar="PYTHON")
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS), metavar="SET")
+    parser.add_argument("--sets", nargs="*", default=list(MOVIES), choices=MOVIES, metavar="SET")
     parser.add_argument("--tools", nargs="*", default=every, choices=every, metavar="TOOL")
     parser.add_argument("--log", type=Path, default=Path("peers.jsonl"), help="finished runs")
     parser.add_argument("--one", nargs=2, metavar=("SET", "TOOL"), help=argparse.SUPPRESS)
@@ -542,7 +514,7 @@ def main() -> None:
         sys.exit(f"{given.data}: there is no such folder; give it with --data")
     if given.one:
         name, tool = given.one
-        cells = load(SETS[name], given.data)
+        cells = load(MOVIES[name], given.data)
         print(json.dumps(with_matcher(cells) if tool == MATCHER else with_bridgetrack(cells, tool)))
         return
     if given.peers is None and set(given.tools) - set(HERE):
