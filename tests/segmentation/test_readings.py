@@ -114,3 +114,12 @@ def test_speckled_cells_are_texture() -> None:
     picture = 100 + rng.normal(0, 2, cells.shape)
     picture += np.where(cells, ndi.gaussian_filter(rng.normal(0, 60, cells.shape), 1), 0)
     assert estimate_foreground([picture]) == "texture"
+
+
+def test_cells_that_are_not_found_again_are_told() -> None:
+    unrelated = np.concatenate([_ringed(1), _ringed(1)[:, ::-1], _ringed(1)[:, :, ::-1]])
+    (told,) = (
+        words for words in estimate_settings(open_movie(unrelated)).doubts if "again" in words
+    )
+    assert "Cellpose" in told
+    assert not any("again" in words for words in estimate_settings(open_movie(MOVIE)).doubts)

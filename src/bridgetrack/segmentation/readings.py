@@ -82,6 +82,13 @@ class SettingsEstimate:
                 f"cells are taken for {best.words}, but {others[0].words} fits nearly as well; "
                 "look at the result, and say the foreground and the diameter where it is wrong"
             )
+        if best.cells and best.again < _AGAIN:
+            found.append(
+                f"only {100 * best.again:.0f} % of a frame's cells are found again in the next "
+                "one: the built-in method may not suit these images, unless cells move by more "
+                "than half of their width; look at the result, and use masks of another program, "
+                "such as Cellpose, where it is wrong"
+            )
         if best.spread > _EVEN:
             found.append(
                 f"the size of cells differs from frame to frame by a factor of {best.spread:.1f}, "
