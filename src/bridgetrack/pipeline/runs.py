@@ -39,6 +39,7 @@ from bridgetrack.io.results import FORMATS, METHODS, RUN_FILE, read_link_scores,
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
+from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
@@ -383,7 +384,8 @@ def _opened(given: RunInputs) -> Opened:
     if given.project is None:
         opened = open_cells(given.labels, given.image, given.reading)
         found = None if given.labels is None else how_found(given.labels)
-        return Opened(*opened, model, answers, given.link_scores, found=found)
+        weights = model or shipped_model()
+        return Opened(*opened, weights, answers, given.link_scores, found=found)
     project = load_project(given.project)
     cells, image = project.open()
     if isinstance(cells, Detections):
@@ -403,7 +405,8 @@ def _find_into(
     doubtful about them goes to `notes`.
     """
     assert given.image is not None
-    model, answers = open_model(given.model), open_answers(given.annotations)
+    model = open_model(given.model) or shipped_model()
+    answers = open_answers(given.annotations)
     image = given.reading.open_image(given.image)
     labels = out / FOUND_HERE[0]
     with label_writer(folder / labels.name, image.geometry) as write:
