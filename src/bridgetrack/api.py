@@ -7,9 +7,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
@@ -18,10 +15,10 @@ from bridgetrack.features.feature import FeatureSet, LinkScores
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_labels, open_movie
+from bridgetrack.movie.opening import open_labels, open_movie, scale_of
 from bridgetrack.pipeline.finding import CellSearch, Finding, usual_choice
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.runs import Opened, OpenOptions, open_cells, open_model
+from bridgetrack.pipeline.runs import Opened, OpenOptions, open_cells, open_model, repairable
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, run
@@ -306,7 +303,7 @@ def find_cells(
     said, weights = _mask_answers(answers, movie), open_model(model)
     search = CellSearch.of(movie, how)
     found = run(search.steps(said, weights, channel=channel, client=client), progress)
-    return Masks(_labels(search.labels, movie), found.finding, channel)
+    return Masks(open_labels(search.labels, **scale_of(movie.geometry)), found.finding, channel)
 
 
 def repair(
@@ -344,30 +341,13 @@ def repair(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    cells, movie = _opened(labels, image, reading)
+    cells, movie = repairable(*open_cells(labels, image, OpenOptions(**reading)))
     said = _mask_answers(answers, movie)
     search, weights = CellSearch.of(movie, Finding(given=cells)), open_model(model)
     found = run(search.steps(said, weights, channel=channel, client=client), progress)
-    return Masks(_labels(search.labels, cells), found.finding, channel, found.changes)
-
-
-def _opened(labels: Any, image: Any, reading: dict[str, Any]) -> tuple[Movie, Movie]:
-    cells, movie = open_cells(labels, image, OpenOptions(**reading))
-    if not isinstance(cells, Movie) or movie is None:
-        raise InputError(
-            "repairing masks needs the image that they were made from: give a label movie, not a "
-            "table, and the image (--image)"
-        )
-    return cells, movie
+    mended = open_labels(search.labels, **scale_of(cells.geometry))
+    return Masks(mended, found.finding, channel, found.changes)
 
 
 def _mask_answers(given: MaskAnswers | Path | str | None, movie: Movie) -> MaskAnswers | None:
     return load_mask_answers(given, movie.geometry) if isinstance(given, Path | str) else given
-
-
-def _labels(masks: NDArray[np.int32], movie: Movie) -> Movie:
-    """Masks as a movie like another one."""
-    known = movie.geometry
-    return open_labels(
-        masks, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
-    )

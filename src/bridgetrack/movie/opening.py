@@ -319,6 +319,11 @@ def _geometry(
     )
 
 
+def scale_of(known: Any) -> dict[str, Any]:
+    """Scale, unit and interval of a geometry, or of options, as `open_movie` takes them."""
+    return {name: getattr(known, name) for name in ("scale", "unit", "frame_interval")}
+
+
 def scaled_like(labels: Movie, image: Movie) -> Movie:
     """Masks with the scale of their image: they rarely say how large a pixel is."""
     here, there = labels.geometry, image.geometry

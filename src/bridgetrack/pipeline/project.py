@@ -41,6 +41,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie, label_writer, open_labels, open_movie
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
 from bridgetrack.movie.movie import label_frame
+from bridgetrack.movie.opening import scale_of
 from bridgetrack.pipeline.finding import FINDING_FILE, Finding, finding_to_json
 from bridgetrack.pipeline.mask_changes import mended
 from bridgetrack.progress import Progress, Steps
@@ -186,7 +187,7 @@ class Project:
                 "them in the window, and save the project there under another name"
             )
         geometry = self.geometry
-        where = {name: getattr(geometry, name) for name in ("scale", "unit", "frame_interval")}
+        where = scale_of(geometry)
         path = self.labels.path
         cells: Movie | Detections
         if path.suffix.lower() == ".csv":

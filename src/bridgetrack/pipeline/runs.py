@@ -42,7 +42,7 @@ from bridgetrack.models.model import Model, check_usable
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.opening import open_labels, open_movie, scaled_like
+from bridgetrack.movie.opening import open_labels, open_movie, scale_of, scaled_like
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.pipeline.finding import Finding, FoundMasks, find_masks, finding_to_json, how_found
 from bridgetrack.pipeline.project import load_project
@@ -92,10 +92,7 @@ class OpenOptions:
 
     def open_image(self, image: Path) -> Movie:
         """A movie that has no labels."""
-        return open_movie(
-            image, axes=self.image_axes or self.axes, scale=self.scale, unit=self.unit,
-            frame_interval=self.frame_interval,
-        )  # fmt: skip
+        return open_movie(image, axes=self.image_axes or self.axes, **scale_of(self))
 
 
 @dataclass(frozen=True)
@@ -146,7 +143,7 @@ def open_cells(
     them cannot be read.
     """
     reading = reading or OpenOptions()
-    known = {name: getattr(reading, name) for name in ("scale", "unit", "frame_interval")}
+    known = scale_of(reading)
     if is_table(labels):
         labels = read_detections_csv(labels, reading.columns, **known)
     elif reading.columns:
@@ -158,6 +155,16 @@ def open_cells(
     if pixels is not None and reading.unit is None:
         cells = scaled_like(cells, pixels)
     return cells, pixels
+
+
+def repairable(cells: Movie | Detections, image: Movie | None) -> tuple[Movie, Movie]:
+    """Labels and image of a movie, by which they are repaired; refused where one is missing."""
+    if not isinstance(cells, Movie) or image is None:
+        raise InputError(
+            "repairing masks needs the image that they were made from: give a label movie, not a "
+            "table, and the image (--image)"
+        )
+    return cells, image
 
 
 def left_out(labels: Path, image: Path | None) -> list[Note]:
@@ -416,7 +423,8 @@ def _find_into(
     about = masks_record({"image": str(given.image)}, image, found, given.channel)
     about |= {"labels": str(labels), "cells": found.counts, "notes": note_texts(told)}
     write_json(about, folder / FOUND_HERE[1])
-    cells = _written(folder / labels.name, labels, image.geometry)
+    cells = open_labels(folder / labels.name, **scale_of(image.geometry))
+    cells = replace(cells, source=str(labels))
     return Opened(cells, image, model, answers, given.link_scores, found=found.finding)
 
 
@@ -428,12 +436,7 @@ def _repair_into(
     The labels name `out` as their source, see `_find_into`. What the given answers say of masks
     holds, and what they say of events.
     """
-    cells, events = opened.cells, opened.answers
-    if not isinstance(cells, Movie) or opened.image is None:
-        raise InputError(
-            "--repair needs labels and the image that they were made from: give a label movie, "
-            "not a table, and --image"
-        )
+    (cells, image), events = repairable(opened.cells, opened.image), opened.answers
     said = open_mask_answers(given.annotations, cells)
     if events is not None and len(events):
         detections = yield from measure(cells, client=client)
@@ -441,7 +444,7 @@ def _repair_into(
         said = yield from with_events(known, events, detections, cells)
     with label_writer(folder / REPAIRED, cells.geometry) as write:
         found = yield from find_masks(
-            Finding(given=cells), opened.image, write, said, opened.model,
+            Finding(given=cells), image, write, said, opened.model,
             channel=given.channel, client=client,
         )  # fmt: skip
     rows = [
@@ -450,17 +453,10 @@ def _repair_into(
     ]
     columns = ["frame", "change", "before", "after", *cells.geometry.axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
-    repaired = _written(folder / REPAIRED, out / REPAIRED, cells.geometry)
+    repaired = open_labels(folder / REPAIRED, **scale_of(cells.geometry))
+    repaired = replace(repaired, source=str(out / REPAIRED))
     counts = sorted(Counter(c.kind.value for c in found.changes).items())
     return replace(opened, cells=repaired), dict(counts)
-
-
-def _written(labels: Path, place: Path, known: Geometry) -> Movie:
-    """Labels that were written just now, by the name of the place where they will stand."""
-    movie = open_labels(
-        labels, scale=known.scale, unit=known.unit, frame_interval=known.frame_interval
-    )
-    return replace(movie, source=str(place))
 
 
 # ------------------------------------------------------------------ records
