@@ -118,14 +118,6 @@ def prepare(
     kinds
         What can happen in the movie.
 
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    Scene
-
     Raises
     ------
     InputError

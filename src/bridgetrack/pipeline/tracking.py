@@ -122,14 +122,6 @@ def track_scene(scene: Scene, model: Model | None = None) -> Steps[Tracking]:
 
     Annotated events are honoured.
 
-    Yields
-    ------
-    Progress
-
-    Returns
-    -------
-    Tracking
-
     Raises
     ------
     ContradictionError
