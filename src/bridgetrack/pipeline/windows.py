@@ -197,10 +197,9 @@ class _Choice:
     def choose_again(self, frames: list[int], reach: int, client: Any = None) -> list[int]:
         """Choose again around some frames; those where no choice meets the annotations."""
         known = (self.meeting(frame, reach) for frame in frames)
+        parts = spread(mend_meeting, self.movie, known, client)
         stuck = []
-        for frame, part in zip(
-            frames, spread(mend_meeting, self.movie, known, client), strict=True
-        ):
+        for frame, part in zip(frames, parts, strict=True):
             if part is None:
                 stuck.append(frame)
             else:
