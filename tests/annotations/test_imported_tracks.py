@@ -1,10 +1,11 @@
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
 from bridgetrack.annotations.from_tracks import link_events
 from bridgetrack.errors import InputError
-from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks
+from lineage_cases import tracks_of
 
 # id = 10 * frame + label
 IDS = [1, 2, 3, 11, 12, 13, 21, 22, 23, 24]
@@ -20,15 +21,11 @@ EDGES = [
 
 
 def events(edges):
-    nodes = pd.DataFrame(
-        [(i, i // 10, i % 10, 10.0 * (i % 10), 5.0, 78, 1, 1) for i in IDS],
-        columns=["id", "frame", "label", "y", "x", "area", "track_id", "lineage_id"],
-    )
-    table = pd.DataFrame(edges, columns=["source", "target", "event"]).assign(
-        score=0.0, margin_at_least=0.0
-    )
-    nothing = pd.DataFrame()
-    found = link_events(Tracks(nodes, table, nothing, nothing, Geometry(3, (100, 100), (1.0, 1.0))))
+    """Kind and cells of the events that links amount to, whatever order they are in."""
+    tracks = tracks_of([(i // 10, i % 10, 10.0 * (i % 10), 5.0, 1) for i in IDS], [], n_frames=3)
+    table = pd.DataFrame(edges, columns=["source", "target", "event"])
+    table = table.assign(score=0.0, margin_at_least=0.0)
+    found = link_events(replace(tracks, nodes=tracks.nodes.assign(id=IDS), edges=table))
     return {short(event) for event in found}
 
 

@@ -101,10 +101,11 @@ def test_pieces_of_one_cell_are_one_sight():
 
 
 def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
-    for name in ("all.svg", "one.png"):
+    for name in ("all.svg", "again.svg", "one.png"):
         more = {"colour": "area"} if name == "one.png" else {}
         bt.save_lineages(tracks, tmp_path / name, **more)
     svg = (tmp_path / "all.svg").read_text()
+    assert (tmp_path / "again.svg").read_text() == svg, "equal figures give equal files"
     ticks, axis, _ = svg.partition("time [h]")
     drawn = re.findall(r'id="LineCollection_\d">(.*?)</g>', svg, re.DOTALL)
     divided, parted, lines = (group.count("<path") for group in drawn)

@@ -189,10 +189,12 @@ def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation
             f"{path}: lineage trees are written as {', '.join(PICTURES)}; let the name end in one "
             "of these"
         )
+    from matplotlib import rc_context
+
     figure = _figure(tracks, colour)
-    # Without a date equal figures give equal files.
+    # Without a date, and with names of their parts that are not random, equal figures are equal.
     more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with replacing(path, "the lineage trees") as spare:
+    with replacing(path, "the lineage trees") as spare, rc_context({"svg.hashsalt": "trees"}):
         figure.savefig(
             spare, format=kind[1:], dpi=150, metadata=more.get(kind), bbox_inches="tight"
         )
