@@ -14,13 +14,9 @@ from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
 from session_fixtures import chosen_event
-from short_sample import short_sample
+from short_sample import busy_part
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-
-
-SIDE = slice(76, 316)
-"""Rows and columns of the sample that are enough here."""
 
 
 def central(state, frame, count):
@@ -39,9 +35,9 @@ def tables(folder):
 @pytest.fixture
 def sample(tmp_path, monkeypatch):
     """Three small frames, as the sample."""
-    folder = short_sample(tmp_path / "sample", 3)
-    for file in folder.rglob("*.tif"):
-        tifffile.imwrite(file, tifffile.imread(file)[SIDE, SIDE], photometric="minisblack")
+    folder = busy_part(tmp_path / "sample", frames=3, first=0, corner=(76, 76), side=240)
+    for file in folder.rglob("*.tif"):  # without their calibration
+        tifffile.imwrite(file, tifffile.imread(file), photometric="minisblack")
     monkeypatch.setattr("bridgetrack.ui.file_menu.sample_folder", lambda: folder)
 
 
