@@ -148,7 +148,7 @@ def test_answers_about_masks_of_another_movie(refused: Refused, movie: Path) -> 
     np.save(movie / "image.npy", tifffile.imread(movie / "images.tif")[:, :90])
     image, said = ("--image", movie / "image.npy"), ("--annotations", known)
     track = ("track", labels, "--repair", "--out", movie / "out", *image, *said)
-    refused(track, "of another movie (4 frames of (96, 96) pixels")
+    refused(track, "of another movie (4 frames of 96 × 96 pixels")
     refused(("segment", image[1], "--out", movie / "new.tif", *said), "of another movie")
 
 
