@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +57,9 @@ def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> Ra
         _check_some(folder, pattern, files)
         if len(files) == 1:
             return read_tiff(files[0])
-        frames = FolderFrames(_in_order(folder, files))
-    axes = frames.first.axes
+        ordered = _in_order(folder, files)
+        first = TiffStack(ordered.flat[0])
+    axes = first.axes
     if labels and axes.startswith("S"):  # taken for colours, which labels have not
         axes = f"Z{axes[1:]}"
     axes = resolve_unknown(axes, str(folder), one_frame=True)
@@ -68,27 +68,27 @@ def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> Ra
             f"{folder}: each file holds several time points (axes {axes}); open one file, or "
             "say the axis order, e.g. ZYX (--axes or --image-axes)"
         )
-    axes = "Z" + axes if frames.planes > 1 else axes
-    metadata = frames.first.metadata
+    if ordered.shape[2] > 1:
+        axes = f"Z{axes}"
+    else:
+        ordered = ordered[:, :, 0]
     if "C" in axes:  # the files hold the channels themselves: there is one file per frame
-        array = RawMovie(frames).lazy("TC" + axes)[:, 0]
-        return RawMovie(array, replace(metadata, axes="T" + axes))
-    return RawMovie(frames, replace(metadata, axes="TC" + axes))
+        ordered = ordered[:, 0]
+    else:
+        axes = f"C{axes}"
+    return RawMovie(FolderFrames(ordered, first), f"T{axes}", **first.said)
 
 
 class FolderFrames:
-    """TIFF files (T, C, Z) as one array (T, C, [Z,] *file shape), read file by file.
+    """TIFF files, in an array of any shape, as one array (*files, *file shape), read file by file.
 
     A file whose pixels differ in shape from those of the first is refused when it is read. The
     type is one that holds the values of all files.
     """
 
-    def __init__(self, files: NDArray[Any]) -> None:
-        self.files = files  # paths, shape (T, C, Z)
-        self.planes = files.shape[2]
-        self.first = TiffStack(files[0, 0, 0])
-        depth = (self.planes,) if self.planes > 1 else ()
-        self.shape = (*files.shape[:2], *depth, *self.first.shape)
+    def __init__(self, files: NDArray[Any], first: TiffStack) -> None:
+        self.files, self.first = files, first
+        self.shape = (*files.shape, *first.shape)
         self.ndim = len(self.shape)
         pages = [page_head(path) for path in files.flat]
         for path, (shape, _) in zip(files.flat, pages, strict=True):
@@ -96,25 +96,21 @@ class FolderFrames:
         self.dtype = np.result_type(*(dtype for _, dtype in pages))
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Pixels of a slice, reading only the frames that it touches."""
-        key = key if isinstance(key, tuple) else (key,)
-        chosen = self.files[(*key[:2], *[slice(None)] * (2 - len(key)))]
-        frames = [self._frame(planes)[key[2:]] for planes in chosen.reshape(-1, self.planes)]
-        return stacked(frames, chosen.shape[:-1])
-
-    def _frame(self, paths: NDArray[Any]) -> NDArray[Any]:
-        planes = []
-        for path in paths:
+        """Pixels of a slice, reading only the files that it touches."""
+        n, key = self.files.ndim, key if isinstance(key, tuple) else (key,)
+        chosen = np.asarray(self.files[key[:n]])
+        pixels = []
+        for path in chosen.flat:
             stack = TiffStack(path)
             self._check_shape(path, stack.shape, self.first.shape)
-            planes.append(stack[()].astype(self.dtype, copy=False))
-        return np.stack(planes) if self.planes > 1 else planes[0]
+            pixels.append(stack[()].astype(self.dtype, copy=False)[key[n:]])
+        return stacked(pixels, chosen.shape)
 
     def _check_shape(self, path: Path, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         if found != wanted:
             raise InputError(
-                f"{path}: the frame has shape {found} but the first, {self.files[0, 0, 0].name}, "
-                f"has {wanted}; all frames of a movie must have the same shape"
+                f"{path}: the frame has shape {found} but the first, {self.first.path.name}, has "
+                f"{wanted}; all frames of a movie must have the same shape"
             )
 
 

@@ -13,24 +13,16 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.errors import BridgetrackWarning, InputError
-from bridgetrack.files import ZARR_MARKS, as_path, check_readable
+from bridgetrack.files import ZARR_MARKS, as_path
 from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
-from bridgetrack.movie.raw import (
-    Metadata,
-    RawMovie,
-    Sliced,
-    check_axes,
-    check_numeric,
-    guess_axes,
-    in_order,
-    minutes,
-    reading,
-)
+from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, check_axes, minutes, reading
 from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
+_GUESSES = {2: "YX", 3: "TYX", 4: "TZYX", 5: "TCZYX"}
+"""Axis orders of arrays that say nothing, by the number of their axes."""
 _WIDE = 16
 """Pixels along y and x from which three or four along the last axis are taken for colours."""
 
@@ -135,24 +127,17 @@ def _open(
     channels: Sequence[str] | None = None,
 ) -> Movie:
     """Open a movie as `open_movie` does, or the label movie of an OME-Zarr image."""
-    if isinstance(source, Movie):
-        raw, name, known = RawMovie(source.array), source.source, source.geometry
-        axes = axes or ("TCZYX" if known.ndim == 3 else "TCYX")
-        unit = unit or (known.unit if scale is None else None)
-        scale = known.scale if scale is None else scale
-        frame_interval = known.frame_interval if frame_interval is None else frame_interval
-        channels = channels or source.channels
-    else:
-        raw, name = _read(source, labels=labels)
+    raw, name = _read(source, labels=labels)
     axes = _axes(raw, axes, name)
-    check_numeric(raw.data.dtype, name)
-    array = in_order(raw.lazy(axes), axes)
+    if raw.data.dtype.kind not in "buif":
+        raise InputError(f"{name}: pixels of type {raw.data.dtype} are not numbers")
+    array = raw.in_order(axes)
     if 0 in array.shape:
         raise InputError(f"{name}: the movie has no pixels: its shape is {array.shape}")
     if scale is not None and len(scale) == 3 and "Z" in axes and array.ndim == 4:
         scale = scale[1:]
-    names = _channel_names(channels or raw.metadata.channels, array.shape[1], name)
-    geometry = _geometry(array.shape, raw.metadata, scale, unit, frame_interval)
+    names = _channel_names(channels or raw.channels, array.shape[1], name)
+    geometry = _geometry(array.shape, raw, scale, unit, frame_interval)
     movie = Movie(array, geometry, names, name)
     if channel is None:
         return movie
@@ -161,6 +146,12 @@ def _open(
 
 
 def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
+    if isinstance(source, Movie):
+        known = source.geometry
+        axes = f"TC{''.join(known.axes).upper()}"
+        scale: dict[str, float | None] = dict(zip(known.axes, known.scale, strict=True))
+        said = (axes, scale, known.frame_interval, source.channels, known.unit)
+        return RawMovie(source.array, *said), source.source
     if not isinstance(source, str | os.PathLike):
         return _read_array(source), "array"
     path = as_path(source)
@@ -184,11 +175,8 @@ def _read_array(source: Any) -> RawMovie:
 def _read_path(path: Path, *, labels: bool) -> RawMovie:
     if "*" in path.name and not path.exists():
         return read_folder(path.parent, path.name, labels=labels)
-    check_readable(path)
     if not path.exists():
-        raise InputError(
-            f"{path}: no such file or folder; if it was moved or renamed, open it where it is now"
-        )
+        raise FileNotFoundError
     if is_zarr(path):
         return read_zarr(path, labels=labels)
     if path.is_dir():
@@ -230,7 +218,7 @@ def _read_vendor(path: Path) -> RawMovie:
         data = data.mean(axis=-1).round().astype(data.dtype)
     scale = {axis: getattr(sizes, axis.upper()) for axis in "zyx"}
     seconds = interval.total_seconds() if isinstance(interval, timedelta) else interval
-    return RawMovie(data, Metadata("TCZYX", scale, minutes(seconds, "s"), names))
+    return RawMovie(data, "TCZYX", scale, minutes(seconds, "s"), names)
 
 
 def _axes(raw: RawMovie, given: str | None, name: str) -> str:
@@ -239,15 +227,26 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         given = given.upper()
         if "T" not in given and len(given) < ndim:
             given = "T" + given
-        if (raw.metadata.axes or "").startswith("TC") and "C" not in given and len(given) < ndim:
+        if (raw.axes or "").startswith("TC") and "C" not in given and len(given) < ndim:
             given = f"TC{given[1:]}"  # of a folder with a file for every frame
         return check_axes(given, ndim, name)
-    axes = raw.metadata.axes
+    axes = raw.axes
     if axes is None or len(axes) != ndim:
         _refuse_colours(raw.data.shape, name)
-        axes = guess_axes(ndim, name)
-    if axes == "TYX":
-        _warn_of_time_last(raw.data.shape, name)
+        if ndim not in _GUESSES:
+            raise InputError(
+                f"{name}: an array with {ndim} axes is no movie; expected 2 to 5 axes out of "
+                f"{ORDER} (--axes or --image-axes says their order)"
+            )
+        axes = _GUESSES[ndim]
+    if axes == "TYX" and time_seems_last(raw.data.shape):
+        frames, *space = raw.data.shape
+        warnings.warn(
+            f"{name}: {frames} frames of {space[0]} x {space[1]} pixels; if the last axis is time, "
+            "say so: --axes YXT (for an image beside labels --image-axes)",
+            BridgetrackWarning,
+            stacklevel=4,
+        )
     if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
         warnings.warn(
             f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
@@ -275,18 +274,6 @@ def time_seems_last(shape: Sequence[int]) -> bool:
     return len(shape) == 3 and 1 < 4 * shape[-1] <= min(shape[:2])
 
 
-def _warn_of_time_last(shape: tuple[int, ...], name: str) -> None:
-    """Warn where the last of three axes is so short that it may be time."""
-    frames, *space = shape
-    if time_seems_last(shape):
-        warnings.warn(
-            f"{name}: {frames} frames of {space[0]} x {space[1]} pixels; if the last axis is time, "
-            "say so: --axes YXT (for an image beside labels --image-axes)",
-            BridgetrackWarning,
-            stacklevel=4,
-        )
-
-
 def _channel_names(names: Sequence[str], n: int, source: str) -> tuple[str, ...]:
     if names and len(names) != n:
         raise InputError(f"{source}: {len(names)} channel names were given for {n} channels")
@@ -297,25 +284,24 @@ def _channel_names(names: Sequence[str], n: int, source: str) -> tuple[str, ...]
 
 def _geometry(
     shape: tuple[int, ...],
-    metadata: Metadata,
+    raw: RawMovie,
     scale: Sequence[float] | None,
     unit: str | None,
     interval: float | None,
 ) -> Geometry:
-    """Geometry of an array of shape (T, C, [Z,] Y, X): what is given, else what the file says."""
+    """Geometry of an array of shape (T, C, [Z,] Y, X): what is given, else what the source says."""
     n_frames, _, *extent = (int(n) for n in shape)
     if unit not in (None, "pixel", "micrometer"):
         raise InputError(f"the unit must be 'micrometer' or 'pixel', not {unit!r}")
-    if scale is None and unit != "pixel":
-        scale = metadata.spatial_scale(("z", "y", "x")[-len(extent) :])
-    if interval is None:
-        interval = metadata.frame_interval
+    known = "micrometer"
+    if scale is None and unit in (None, raw.unit):
+        scale, known = raw.spatial_scale(("z", "y", "x")[-len(extent) :]), raw.unit
     return Geometry(
         n_frames=n_frames,
         shape=tuple(extent),
         scale=tuple(float(s) for s in scale) if scale is not None else (1.0,) * len(extent),
-        unit=unit or ("pixel" if scale is None else "micrometer"),
-        frame_interval=interval,
+        unit=unit or ("pixel" if scale is None else known),
+        frame_interval=raw.frame_interval if interval is None else interval,
     )
 
 

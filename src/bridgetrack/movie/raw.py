@@ -18,7 +18,6 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import check_readable
 
 ORDER = "TCZYX"
-_GUESSES = {2: "YX", 3: "TYX", 4: "TZYX", 5: "TCZYX"}
 _UNKNOWN = "QIR"
 _MICROMETERS = (
     (1e6, "m meter"),
@@ -39,17 +38,19 @@ _MINUTES = (
 
 
 @dataclass(frozen=True)
-class Metadata:
-    """What was found in a file; what was not is None."""
+class RawMovie:
+    """Anything with a shape and a type that can be sliced, with what its source says of it."""
 
+    data: Any
     axes: str | None = None  # a letter of ``TCZYX`` per array axis
-    # micrometres by axis: ``"z"``, ``"y"``, ``"x"``
+    # size of a pixel by axis: ``"z"``, ``"y"``, ``"x"``; None where it is not known
     scale: dict[str, float | None] = field(default_factory=dict)
     frame_interval: float | None = None  # minutes between two frames
     channels: tuple[str, ...] = ()
+    unit: str = "micrometer"  # of the scale
 
     def spatial_scale(self, axes: tuple[str, ...]) -> tuple[float, ...] | None:
-        """Pixel size along `axes` in micrometres; None if y or x is unknown.
+        """Pixel size along `axes`; None if y or x is unknown.
 
         A missing step along z is taken to equal the one along y.
         """
@@ -58,16 +59,12 @@ class Metadata:
             return None
         return tuple(self.scale.get(axis) or y for axis in axes)
 
+    def in_order(self, axes: str) -> da.Array:
+        """The array, whose axes are `axes`, as (T, C, [Z,] Y, X), in the byte order of here.
 
-@dataclass(frozen=True)
-class RawMovie:
-    """Anything with a shape and a type that can be sliced, with what its source says of it."""
-
-    data: Any
-    metadata: Metadata = field(default_factory=Metadata)
-
-    def lazy(self, axes: str) -> da.Array:
-        """The array as dask array, one chunk per frame and channel, in the byte order of here."""
+        There is one chunk per frame and channel. Missing T and C become axes of length one; a Z
+        axis of length one is dropped.
+        """
         shape = self.data.shape
         chunks = tuple(1 if a in "TC" else int(n) for a, n in zip(axes, shape, strict=True))
         if isinstance(self.data, da.Array):
@@ -77,7 +74,15 @@ class RawMovie:
                 self.data, chunks=chunks, name=False, inline_array=True, asarray=True
             )
         native = array.dtype.newbyteorder("=")
-        return array if array.dtype == native else array.astype(native)
+        array = array if array.dtype == native else array.astype(native)
+        present = [a for a in ORDER if a in axes]
+        array = da.transpose(array, [axes.index(a) for a in present])
+        if "Z" in present and array.shape[present.index("Z")] == 1:
+            array = da.squeeze(array, present.index("Z"))
+        for position, letter in enumerate("TC"):
+            if letter not in present:
+                array = da.expand_dims(array, position)
+        return array
 
 
 class Sliced:
@@ -134,16 +139,6 @@ def minutes(value: object, unit: object) -> float | None:
     return _converted(value, unit, _MINUTES)
 
 
-def guess_axes(ndim: int, source: str) -> str:
-    """Axis order of an array of `ndim` axes that says nothing: YX, TYX, TZYX or TCZYX."""
-    if ndim not in _GUESSES:
-        raise InputError(
-            f"{source}: an array with {ndim} axes is no movie; expected 2 to 5 axes out of {ORDER} "
-            "(--axes or --image-axes says their order)"
-        )
-    return _GUESSES[ndim]
-
-
 def check_axes(axes: str, ndim: int, source: str) -> str:
     """`axes` in capitals, checked: letters of TCZYX, no letter twice, one per array axis."""
     axes = axes.upper()
@@ -173,28 +168,6 @@ def resolve_unknown(axes: str, source: str, *, one_frame: bool = False) -> str:
     wanted = iter([a for a in ("ZC" if one_frame else "TZC") if a not in axes])
     resolved = [next(wanted, "?") if a in _UNKNOWN else a for a in axes]
     return check_axes("".join(resolved), len(axes), source)
-
-
-def in_order(array: da.Array, axes: str) -> da.Array:
-    """Bring an array with any axis order to (T, C, [Z,] Y, X).
-
-    Missing T and C become axes of length one; a Z axis of length one is dropped.
-    """
-    present = [a for a in ORDER if a in axes]
-    array = da.transpose(array, [axes.index(a) for a in present])
-    if "Z" in present and array.shape[present.index("Z")] == 1:
-        array = da.squeeze(array, present.index("Z"))
-        present.remove("Z")
-    for position, letter in enumerate("TC"):
-        if letter not in present:
-            array = da.expand_dims(array, position)
-    return array
-
-
-def check_numeric(dtype: np.dtype[Any], source: str) -> None:
-    """Refuse pixels that are not booleans, integers or real numbers."""
-    if dtype.kind not in "buif":
-        raise InputError(f"{source}: pixels of type {dtype} are not numbers")
 
 
 def _converted(value: object, unit: object, factors: tuple[tuple[float, str], ...]) -> float | None:

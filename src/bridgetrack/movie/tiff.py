@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,8 +16,7 @@ import tifffile
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
-from bridgetrack.files import check_readable
-from bridgetrack.movie.raw import Metadata, RawMovie, micrometers, minutes, reading, resolve_unknown
+from bridgetrack.movie.raw import RawMovie, micrometers, minutes, reading, resolve_unknown
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".tf8", ".lsm")
 
@@ -31,8 +29,7 @@ def is_tiff(path: Path) -> bool:
 def read_tiff(path: Path) -> RawMovie:
     """Open a TIFF file as a movie; only its headers are read."""
     stack = TiffStack(path)
-    axes = resolve_unknown(stack.axes, str(path))
-    return RawMovie(stack, replace(stack.metadata, axes=axes))
+    return RawMovie(stack, resolve_unknown(stack.axes, str(path)), **stack.said)
 
 
 _FRAME = re.compile(r"(t|mask|man_track|man_seg)_?\d{3,}", re.IGNORECASE)
@@ -66,28 +63,39 @@ class TiffStack:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
-        self._file: tifffile.TiffFile | None = None
-        check_readable(path)
         with reading(path), _errors_logged() as errors:
-            self._open()
-            _check_undamaged(path, self._file, errors)
+            self._file = tifffile.TiffFile(path)
+            self._series = self._file.series[0]
+            if len(self._file.pages) and errors:  # all are looked for only when they are counted
+                raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
             _check_one_stack(path, self._file)
             _check_complete(path, self._series)
-            self.metadata = _metadata(self._file)
             self.shape = tuple(int(n) for n in self._series.shape)
             self.dtype = np.dtype(self._series.dtype).newbyteorder("=")
-            self.axes = str(self._series.axes)
-            self._n_page_axes = self._count_page_axes()
-        self.ndim = len(self.shape)
+            self.ndim, self.axes = len(self.shape), str(self._series.axes)
+            self.said = _metadata(self._file)
+            self._mapped: NDArray[Any] | None = None
+            if (start := self._series.dataoffset) is not None:  # uncompressed and in one piece
+                dtype = self.dtype.newbyteorder(self._file.byteorder)
+                self._mapped = np.memmap(path, dtype, mode="r", offset=start, shape=self.shape)
+            page = tuple(self._series.keyframe.shape)
+            n = max(self.ndim - len(page), 0)
+            by_pages = self.shape[n:] == page and np.prod(self.shape[:n]) == len(self._series)
+            self._n_page_axes = n if by_pages else 0  # leading axes that vary between pages
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Pixels of a slice, reading only the pages that it touches."""
+        key = key if isinstance(key, tuple) else (key,)
+        n = self._n_page_axes
         with reading(self.path), self._lock:
-            self._open()
-            if self._memory_map is not None:
-                return np.array(self._memory_map[key], dtype=self.dtype)
-            key = key if isinstance(key, tuple) else (key,)
-            return self._from_pages(key + (slice(None),) * (self.ndim - len(key)))
+            if self._mapped is not None:
+                return np.array(self._mapped[key], dtype=self.dtype)
+            if n == 0:
+                return np.asarray(self._series.asarray(), dtype=self.dtype)[key]
+            key = key + (slice(None),) * (n - len(key))
+            numbers = np.arange(len(self._series)).reshape(self.shape[:n])[key[:n]]
+            pages = [self._page(int(k))[key[n:]] for k in np.ravel(numbers)]
+            return stacked(pages, np.shape(numbers))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the open file, so that other processes can open their own."""
@@ -99,34 +107,8 @@ class TiffStack:
 
     def __del__(self) -> None:
         """Close the file."""
-        file: tifffile.TiffFile | None = getattr(self, "_file", None)
-        if file is not None:
-            file.close()
-
-    def _open(self) -> None:
-        if self._file is None:
-            self._file = tifffile.TiffFile(self.path)
-            self._series = self._file.series[0]
-            self._memory_map = _memory_map(self.path, self._file, self._series)
-
-    def _count_page_axes(self) -> int:
-        """Number of leading axes that vary between pages."""
-        page_shape = tuple(self._series.keyframe.shape)
-        n_leading = len(self.shape) - len(page_shape)
-        tiled_by_pages = n_leading >= 0 and self.shape[n_leading:] == page_shape
-        n_pages = int(np.prod(self.shape[: max(n_leading, 0)]))
-        if self._memory_map is None and not (tiled_by_pages and n_pages == len(self._series)):
-            return 0
-        return max(n_leading, 0)
-
-    def _from_pages(self, key: tuple[Any, ...]) -> NDArray[Any]:
-        if self._n_page_axes == 0:
-            return np.asarray(self._series.asarray(), dtype=self.dtype)[key]
-        leading = self.shape[: self._n_page_axes]
-        numbers = np.arange(int(np.prod(leading))).reshape(leading)[key[: self._n_page_axes]]
-        inside = key[self._n_page_axes :]
-        pages = [self._page(int(n))[inside] for n in np.ravel(numbers)]
-        return stacked(pages, np.shape(numbers))
+        if "_file" in vars(self):
+            self._file.close()
 
     def _page(self, number: int) -> NDArray[Any]:
         page = self._series[number]
@@ -139,14 +121,6 @@ def stacked(parts: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
     """Arrays of one shape in an array of them; one alone is not copied."""
     whole = parts[0][None] if len(parts) == 1 else np.stack(parts)
     return whole.reshape(shape + parts[0].shape)
-
-
-def _memory_map(path: Path, file: tifffile.TiffFile, series: Any) -> NDArray[Any] | None:
-    """The pixels mapped into memory, where the file holds them uncompressed in one piece."""
-    if series.dataoffset is None:
-        return None
-    dtype = np.dtype(series.dtype).newbyteorder(file.byteorder)
-    return np.memmap(path, dtype=dtype, mode="r", offset=series.dataoffset, shape=series.shape)
 
 
 def _check_complete(path: Path, series: Any) -> None:
@@ -166,21 +140,15 @@ def _check_one_stack(path: Path, file: tifffile.TiffFile) -> None:
     if len(stacks) < 2:
         return
     listed = ", ".join(f"{tuple(s.shape)} {s.dtype}" for s in stacks[:4])
-    what = "images (positions)" if file.is_ome else "stacks"
-    differ = len({(s.shape[1:], s.dtype) for s in stacks}) > 1
-    why = (
-        "" if differ or file.is_ome else "; their pages differ in compression, or one was appended"
-    )
+    what, why = "stacks", ""
+    if file.is_ome:
+        what = "images (positions)"
+    elif len({(s.shape[1:], s.dtype) for s in stacks}) == 1:
+        why = "; their pages differ in compression, or one was appended"
     raise InputError(
         f"{path}: the file holds {len(stacks)} {what} ({listed}){why}; save the one that you want "
         "in a file of its own, or all pages anew as one stack"
     )
-
-
-def _check_undamaged(path: Path, file: tifffile.TiffFile, errors: list[str]) -> None:
-    """Raise where the TIFF library logged an error; it goes on with what it could read."""
-    if len(file.pages) and errors:  # all pages are looked for only when they are counted
-        raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
 
 
 @contextmanager
@@ -201,8 +169,8 @@ def _errors_logged() -> Iterator[list[str]]:
         logger.removeFilter(of_others)
 
 
-def _metadata(file: tifffile.TiffFile) -> Metadata:
-    """What a TIFF file says of itself.
+def _metadata(file: tifffile.TiffFile) -> dict[str, Any]:
+    """What a TIFF file says of itself: fields of a `RawMovie`.
 
     The resolution tags of plain TIFFs are ignored, because most programs fill them with a
     screen's resolution.
@@ -211,11 +179,11 @@ def _metadata(file: tifffile.TiffFile) -> Metadata:
         return _ome_metadata(file.ome_metadata)
     if file.is_imagej and file.imagej_metadata:
         return _imagej_metadata(file.imagej_metadata, file.pages[0])
-    return Metadata()
+    return {}
 
 
-def _ome_metadata(text: str) -> Metadata:
-    """Metadata from the first image of an OME-XML document.
+def _ome_metadata(text: str) -> dict[str, Any]:
+    """What the first image of an OME-XML document says.
 
     The attributes ``PhysicalSize[XYZ]``, their ``Unit`` (default micrometre), ``TimeIncrement``
     (default second) and ``DeltaT`` are those of the OME schema 2016-06.
@@ -223,55 +191,46 @@ def _ome_metadata(text: str) -> Metadata:
     try:
         pixels = ElementTree.fromstring(text).find(".//{*}Pixels")
     except ElementTree.ParseError:
-        return Metadata()
+        return {}
     if pixels is None:
-        return Metadata()
-    sizes = {
-        a.lower(): micrometers(
-            pixels.get(f"PhysicalSize{a}"), pixels.get(f"PhysicalSize{a}Unit", "um")
-        )
-        for a in "ZYX"
-    }
+        return {}
+    sizes = ((a.lower(), f"PhysicalSize{a}") for a in "ZYX")
     channels = tuple(c.get("Name") or "" for c in pixels.findall("{*}Channel"))
-    return Metadata(
-        scale=sizes,
-        frame_interval=_ome_interval(pixels),
-        channels=channels if any(channels) else (),
-    )
+    return {
+        "scale": {a: micrometers(pixels.get(s), pixels.get(f"{s}Unit", "um")) for a, s in sizes},
+        "frame_interval": _ome_interval(pixels),
+        "channels": channels if any(channels) else (),
+    }
 
 
 def _ome_interval(pixels: ElementTree.Element) -> float | None:
     stated = minutes(pixels.get("TimeIncrement"), pixels.get("TimeIncrementUnit", "s"))
     if stated is not None:
         return stated
-    times: dict[int, float] = {}
-    unit = "s"
-    for plane in pixels.findall("{*}Plane"):
-        delta = plane.get("DeltaT")
-        if delta is not None and plane.get("TheC", "0") == plane.get("TheZ", "0") == "0":
-            times[int(plane.get("TheT", "0"))] = float(delta)
-            unit = plane.get("DeltaTUnit", "s")
+    planes = [p for p in pixels.findall("{*}Plane") if p.get("DeltaT") is not None]
+    first = [p for p in planes if p.get("TheC", "0") == p.get("TheZ", "0") == "0"]
+    times = {int(p.get("TheT", "0")): float(p.get("DeltaT", "0")) for p in first}
     if len(times) < 2:
         return None
     frames = sorted(times)
     steps = np.diff([times[t] for t in frames]) / np.diff(frames)
-    return minutes(float(np.median(steps)), unit)
+    return minutes(float(np.median(steps)), first[-1].get("DeltaTUnit", "s"))
 
 
-def _imagej_metadata(found: dict[str, Any], page: Any) -> Metadata:
+def _imagej_metadata(found: dict[str, Any], page: Any) -> dict[str, Any]:
     unit = found.get("unit", "")
     sizes = {
         "z": micrometers(found.get("spacing"), found.get("zunit", unit)),
         "y": micrometers(_pixel_size(page, "YResolution"), found.get("yunit", unit)),
         "x": micrometers(_pixel_size(page, "XResolution"), unit),
     }
-    labels = found.get("Labels") or []
     n_channels = int(found.get("channels", 1))
-    return Metadata(
-        scale=sizes,
-        frame_interval=minutes(found.get("finterval"), found.get("tunit", "s")),
-        channels=tuple(str(name) for name in labels[:n_channels]) if n_channels > 1 else (),
-    )
+    labels = found.get("Labels") or []
+    return {
+        "scale": sizes,
+        "frame_interval": minutes(found.get("finterval"), found.get("tunit", "s")),
+        "channels": tuple(str(name) for name in labels[:n_channels]) if n_channels > 1 else (),
+    }
 
 
 def _pixel_size(page: Any, tag: str) -> float | None:
@@ -285,7 +244,6 @@ def _pixel_size(page: Any, tag: str) -> float | None:
 
 def page_head(path: Path) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """Shape and type of a file's first page, read from its header alone."""
-    check_readable(path)
     with reading(path), _errors_logged(), tifffile.TiffFile(path) as file:
         page = file.pages[0]
         return tuple(page.shape), np.dtype(page.dtype).newbyteorder("=")

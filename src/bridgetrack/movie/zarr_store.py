@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.files import ZARR_MARKS, in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.raw import ORDER, Metadata, RawMovie, Sliced, micrometers, minutes, reading
+from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, micrometers, minutes, reading
 
 _VERSION = "0.5"
 _MARK = "bridgetrack"
@@ -45,7 +45,7 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
             return _ome_image(node, found, path)
         array = node if isinstance(node, zarr.Array) else _only_array(node, path)
         _check_chunks(array, path, every=False)
-        return RawMovie(Sliced(array, path), Metadata(axes=_named_axes(array)))
+        return RawMovie(Sliced(array, path), _named_axes(array))
 
 
 def _attributes(node: Any) -> Mapping[str, Any]:
@@ -133,13 +133,13 @@ def _ome_image(group: Any, multiscales: Any, path: Path) -> RawMovie:
         axes = [{"name": a} for a in "tczyx"[-array.ndim :]]
     steps = _steps(image, len(axes)) * _steps(level, len(axes))
     units = {a["name"]: (s, a.get("unit")) for a, s in zip(axes, steps, strict=True)}
-    metadata = Metadata(
+    return RawMovie(
+        Sliced(array, str(group.store_path)),
         axes=_letters([a["name"] for a in axes]),
         scale={name: micrometers(*units[name]) for name in "zyx" if name in units},
         frame_interval=minutes(*units["t"]) if "t" in units else None,
         channels=_channel_names(group),
     )
-    return RawMovie(Sliced(array, str(group.store_path)), metadata)
 
 
 def _steps(item: Mapping[str, Any], ndim: int) -> Any:
