@@ -90,6 +90,19 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
+def folder(path: Path) -> Path:
+    """A new folder."""
+    path.mkdir()
+    return path
+
+
+def squares(n_frames: int = 3) -> np.ndarray:
+    """Masks of two still squares."""
+    labels = np.zeros((n_frames, 40, 40), dtype=np.uint16)
+    labels[:, 5:12, 5:12], labels[:, 25:32, 25:32] = 1, 2
+    return labels
+
+
 def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
     """A stack that says the order of its axes."""
     tifffile.imwrite(path, frames, photometric="minisblack", metadata={"axes": axes})
@@ -109,13 +122,6 @@ def many_clicks(movie: Path, truth: Path, tmp_path_factory: pytest.TempPathFacto
 def clicks(many_clicks: Path, tmp_path: Path) -> Path:
     """A few answers about the small movie."""
     return Path(shutil.copy(many_clicks, tmp_path / "a.json"))
-
-
-def draw_answers(run: Run, truth: Path, out: Path, count: int, seed: int = 0) -> Path:
-    """Answers about the small movie, drawn from its truth."""
-    words = ("--ground-truth", truth.parent, "--count", count, "--seed", seed, "--out", out)
-    assert run("annotate", truth, *words).status == 0
-    return out
 
 
 def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bridgetrack.annotations.files import load_annotations
-from cli.conftest import Run, draw_answers
+from cli.conftest import Run
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
 
@@ -111,9 +111,7 @@ def test_suggestions_for_people_and_machines(run: Run, truth: Path) -> None:
     assert not any("margin" in s for s in found)
 
 
-def test_answers_are_not_asked_again(run: Run, truth: Path, tmp_path: Path) -> None:
-    clicks = tmp_path / "a.json"
-    draw_answers(run, truth, clicks, 12)
+def test_answers_are_not_asked_again(run: Run, truth: Path, clicks: Path) -> None:
     asked = run("suggest", truth, "--annotations", clicks, "--count", 30, "--json")
     answered = {e.key for a in load_annotations(clicks) for e in a.events}
     for s in json.loads(asked.out)["suggestions"]:

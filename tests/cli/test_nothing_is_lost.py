@@ -18,7 +18,8 @@ from bridgetrack.cli.main import main
 from bridgetrack.errors import OutputError
 from bridgetrack.files import refuse_other, sign, signed
 from bridgetrack.io.results import FORMATS
-from cli.conftest import Refused, Run, content, project_of
+from bridgetrack.movie import open_labels, save_labels
+from cli.conftest import Refused, Run, content, folder, project_of, squares
 
 TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
 
@@ -26,13 +27,7 @@ TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
 @pytest.fixture
 def masks(tmp_path: Path) -> Path:
     """Three frames with two cells."""
-    labels = np.zeros((3, 40, 40), dtype=np.uint16)
-    labels[:, 2:10, 2:10], labels[:, 20:28, 20:28] = 1, 2
-    folder = tmp_path / "masks"
-    folder.mkdir()
-    for t, frame in enumerate(labels):
-        tifffile.imwrite(folder / f"mask{t:03d}.tif", frame)
-    return folder
+    return save_labels(open_labels(squares()), tmp_path / "masks")
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +44,7 @@ def files(
     run: Run, movie: Path, truth: Path, clicks: Path, model: Path, tmp_path: Path
 ) -> dict[str, Path]:
     """An input of every kind; nothing about them is known to be ours."""
-    made = tmp_path / "made"
-    made.mkdir()
+    made = folder(tmp_path / "made")
     answers = clicks.rename(made / "answers.json")
     project_of(truth, answers, made / "project.bridgetrack")
     shutil.copy(model, made / "model.json")
@@ -66,9 +60,9 @@ def files(
 @pytest.fixture(autouse=True)
 def library(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty library."""
-    folder = tmp_path_factory.mktemp("library")
-    monkeypatch.setenv("BRIDGETRACK_MODELS", str(folder))
-    return folder
+    place = tmp_path_factory.mktemp("library")
+    monkeypatch.setenv("BRIDGETRACK_MODELS", str(place))
+    return place
 
 
 def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tuple[str, ...]]]:
@@ -91,8 +85,7 @@ def ways(files: dict[str, Path]) -> Iterator[tuple[str, tuple[Any, ...], str, tu
 
 
 def test_no_input_is_written_over(refused: Refused, files: dict[str, Path], tmp_path: Path) -> None:
-    linked = tmp_path / "linked"
-    linked.mkdir()
+    linked = folder(tmp_path / "linked")
     for command, words, option, inputs in ways(files):
         for name in inputs:
             first, _, rest = name.partition("/")
@@ -164,7 +157,7 @@ def test_results_do_not_take_the_place_of_their_masks(
 ) -> None:
     out = tmp_path / "out"
     assert run("track", masks, "--out", out, "--format", "ctc").status == 0
-    links = _folder(tmp_path / "links")
+    links = folder(tmp_path / "links")
     for mask in (out / "ctc").glob("*.tif"):
         (links / mask.name).symlink_to(mask)
     for labels in (links, out / "ctc", out / ".." / "out" / "ctc", out / "ctc" / "mask*.tif"):
@@ -192,14 +185,14 @@ def test_what_a_person_put_into_results_is_kept(
 def test_the_folder_in_which_one_stands_is_kept(
     refused: Refused, masks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = _folder(tmp_path / "here")
+    here = folder(tmp_path / "here")
     monkeypatch.chdir(here)
     for out in (".", "..", here):
         refused(("track", masks, "--out", out), "in use", "the name of a new one")
 
 
 def test_folders_and_links_that_others_made(refused: Refused, masks: Path, tmp_path: Path) -> None:
-    theirs, out = _folder(tmp_path / "theirs"), tmp_path / "out"
+    theirs, out = folder(tmp_path / "theirs"), tmp_path / "out"
     (theirs / "mask000.tif").write_text("mine")
     out.symlink_to(theirs)
     for target in (theirs, out):
@@ -226,7 +219,7 @@ def test_the_result_that_is_checked(
 
 
 def test_a_table_that_is_read(refused: Refused, masks: Path, tmp_path: Path) -> None:
-    out = _folder(tmp_path / "D")
+    out = folder(tmp_path / "D")
     table = out / "detections.csv"
     table.write_text(TABLE)
     refused(("track", table, "--out", out), "detections.csv")
@@ -235,7 +228,7 @@ def test_a_table_that_is_read(refused: Refused, masks: Path, tmp_path: Path) -> 
 
 
 def test_a_project_and_its_movies(refused: Refused, files: dict[str, Path], tmp_path: Path) -> None:
-    out = _folder(tmp_path / "out")
+    out = folder(tmp_path / "out")
     shutil.copytree(files["01_GT"] / "TRA", out / "ctc")
     (out / "ctc" / "man_track.txt").unlink()
     answers = files["answers"]
@@ -248,7 +241,7 @@ def test_a_project_and_its_movies(refused: Refused, files: dict[str, Path], tmp_
     refused(("train", files["labels"], *source, "--out", out / "ctc" / "mask000.tif"), "mask000")
 
 
-def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -> None:
+def test_exports_and_runs_in_onefolder(run: Run, masks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = bt.track(masks)
     result.save(out, ["csv", "geff"])
@@ -261,25 +254,20 @@ def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -
     assert not (out / "run.json").exists()
 
 
-def _folder(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
-@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("as_folder", [False, True])
 def test_what_was_ended_while_it_took_its_place_is_still_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_folder: bool
 ) -> None:
     path = tmp_path / "ours"
 
     def write(text: str) -> None:
         with signed(path) as spare:
-            if folder:
+            if as_folder:
                 spare.mkdir()
-            (spare / "part" if folder else spare).write_text(text)
+            (spare / "part" if as_folder else spare).write_text(text)
 
     write("first")
-    file = path / "part" if folder else path
+    file = path / "part" if as_folder else path
     for step in ("_keep", "_replace"):
         with monkeypatch.context() as ended:
             ended.setattr(bt_files, step, interrupted)

@@ -16,27 +16,13 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
-from cli.conftest import Refused, Run, write_tiff
-
-
-def squares(n_frames: int = 3, side: int = 40) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """Two still squares."""
-    labels = np.zeros((n_frames, side, side), dtype=np.uint16)
-    labels[:, 5:12, 5:12] = 1
-    labels[:, 25:32, 25:32] = 2
-    return labels
+from cli.conftest import Refused, Run, folder, squares, write_tiff
 
 
 @pytest.fixture
 def labels(tmp_path: Path) -> Path:
     """A usable label movie."""
     return write_tiff(tmp_path / "labels.tif", squares())
-
-
-def folder(path: Path) -> Path:
-    """A new folder."""
-    path.mkdir()
-    return path
 
 
 def test_links_to_nothing_and_to_each_other(refused: Refused, labels: Path, tmp_path: Path) -> None:
@@ -148,31 +134,24 @@ def test_answers_about_another_movie(
 # ------------------------------------------------------------------ places to write
 
 
-COMMANDS = ("train", "track")
+@pytest.fixture(params=["train", "track"])
+def writing(request: pytest.FixtureRequest, truth: Path, clicks: Path) -> tuple[Any, ...]:
+    """A command that writes, but for the place."""
+    learned = ("--annotations", clicks, "--lambda", 1) if request.param == "train" else ()
+    return (request.param, truth, *learned, "--out")
 
 
-def words_of(command: str, truth: Path, out: Path, clicks: Path) -> tuple[str | Path | float, ...]:
-    """A command that writes."""
-    return {
-        "train": (truth, "--annotations", clicks, "--out", out, "--lambda", 1),
-        "track": (truth, "--out", out),
-    }[command]
-
-
-@pytest.mark.parametrize("command", COMMANDS)
 def test_a_place_without_permission_is_refused_before_the_work(
-    refused: Refused, truth: Path, clicks: Path, tmp_path: Path, command: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    refused: Refused, writing: tuple[Any, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     locked, allowed = folder(tmp_path / "locked"), os.access
     monkeypatch.setattr("os.access", lambda p, how: Path(p) != locked and allowed(p, how))
     monkeypatch.setattr("bridgetrack.movie.opening.open_labels", None)
-    refused((command, *words_of(command, truth, locked / "o", clicks)), "locked", "permission")
+    refused((*writing, locked / "o"), "locked", "permission")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
 def test_a_file_in_the_place_of_a_folder(
-    refused: Refused, truth: Path, clicks: Path, command: str
+    refused: Refused, writing: tuple[Any, ...], clicks: Path
 ) -> None:
-    for out in (clicks / "o.json", clicks if command == "track" else clicks.parent):
-        refused((command, *words_of(command, truth, out, clicks)), clicks.parent)
+    for out in (clicks / "o.json", clicks if writing[0] == "track" else clicks.parent):
+        refused((*writing, out), clicks.parent)

@@ -13,7 +13,7 @@ import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.models.shipped import untrained_model
-from cli.conftest import Run, draw_answers, project_of
+from cli.conftest import Run, project_of
 
 
 def test_labels_to_tables(run: Run, movie: Path, truth: Path, tmp_path: Path) -> None:
@@ -86,20 +86,12 @@ def test_a_table_of_detections_will_do(run: Run, movie: Path, truth: Path, tmp_p
     assert seen.status == 0 and "are not measured; give a label movie" in seen.out
 
 
-@pytest.fixture
-def project(run: Run, truth: Path, tmp_path: Path) -> Path:
-    """A project of the small movie, with answers and a model whose name tells it apart."""
-    model = replace(untrained_model(), name="of the project")
-    answers = draw_answers(run, truth, tmp_path / "a.json", 10)
-    return project_of(
-        truth, answers, tmp_path / "p.bridgetrack", model=model, formats=("csv", "geff")
-    )
-
-
 def test_a_record_takes_the_place_of_another(
-    run: Run, truth: Path, project: Path, tmp_path: Path
+    run: Run, truth: Path, clicks: Path, tmp_path: Path
 ) -> None:
-    out = tmp_path / "out"
+    out, model = tmp_path / "out", replace(untrained_model(), name="of the project")
+    how = {"model": model, "formats": ("csv", "geff")}
+    project = project_of(truth, clicks, tmp_path / "p.bridgetrack", **how)
     assert run("track", truth, "--out", out, "--format", "csv,ctc").status == 0
     assert (out / "ctc").is_dir(), "a record of another command, to be replaced"
     shown = run("run", project, "--out", out, "--json")

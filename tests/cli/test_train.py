@@ -16,15 +16,14 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
-from cli.conftest import Refused, Run, draw_answers, project_of
+from cli.conftest import Refused, Run, project_of
 from project_files import write_project
 
 
 @pytest.fixture
-def project(run: Run, truth: Path, tmp_path: Path) -> Path:
-    """A project of the small movie with more answers."""
-    answers = draw_answers(run, truth, tmp_path / "more.json", 30, seed=5)
-    return project_of(truth, answers, tmp_path / "earlier.bridgetrack")
+def project(truth: Path, clicks: Path, tmp_path: Path) -> Path:
+    """A project of the small movie with answers."""
+    return project_of(truth, clicks, tmp_path / "earlier.bridgetrack")
 
 
 def test_answers_to_a_model_that_tracks(
@@ -78,7 +77,7 @@ def test_an_earlier_project_helps(
     assert shown.status == 0, shown.err
     record = json.loads(shown.out)
     assert (record["strategy"], record["prior"]) == ("transfer", "shipped")
-    assert record["sources"] == ["TRA (30 annotations)"]
+    assert record["sources"] == ["TRA (25 annotations)"]
     assert load_model(model).provenance["sources"] == record["sources"]
 
 
