@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -11,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.movie import open_movie
-from bridgetrack.movie.movie import Movie
-from bridgetrack.regions.describe import FEATURES, SPATIAL, Described, describe_frame, described
+from bridgetrack.regions.describe import FEATURES, SPATIAL, describe_frame
 from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import (
     Regions,
@@ -34,43 +30,11 @@ from bridgetrack.regions.score import (
 )
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView
-from bridgetrack.segmentation.readings import estimate_settings
-from simulator import SimulationSettings, simulate
+from pictures import blobs, photograph
 
 TREES = starting_score()
-MOVIE = simulate(SimulationSettings(frames=3, cells=30, seed=91, density=0.3))
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Candidates of all frames with their features."""
-
-    regions: Regions
-    features: np.ndarray
-
-    @property
-    def log_odds(self) -> np.ndarray:
-        return TREES.log_odds(self.features)
-
-
-def candidates_of(movie: Movie) -> Scored:
-    known = estimate_settings(movie).settings
-
-    def frames() -> Iterator[Described]:
-        for t in range(movie.n_frames):
-            image = movie.channel_frame(t)
-            regions = propose_frame(FrameView(image, known), t=t)
-            yield Described(regions, describe_frame(regions, FrameView(image, known)))
-
-    done = list(described(frames()))
-    features = np.concatenate([one.features for one in done])
-    return Scored(concatenate([one.regions for one in done]), features)
-
-
-@cache
-def scored() -> Scored:
-    """Candidates of the movie."""
-    return candidates_of(open_movie(MOVIE.image))
+RNG = np.random.default_rng(5)
+FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
 
 
 def by_hand(score: RegionScore, row: np.ndarray) -> float:
@@ -90,18 +54,22 @@ def test_trees_are_walked_to_their_leaves() -> None:
     other = {"from the edge", "level", "least level"}
     assert TREES.features == tuple(name for name in FEATURES if name not in other)
     columns = [list(FEATURES).index(name) for name in TREES.features]
-    rows = scored().features[::37]
-    expected = [by_hand(TREES, row[columns]) for row in rows]
-    np.testing.assert_allclose(TREES.log_odds(rows), np.clip(expected, -12, 12))
-    np.testing.assert_allclose(scored().log_odds, TREES.log_odds(scored().features))
+    expected = [by_hand(TREES, row[columns]) for row in FEATURE[::37]]
+    np.testing.assert_allclose(TREES.log_odds(FEATURE[::37]), np.clip(expected, -12, 12))
+
+
+@cache
+def candidates() -> Regions:
+    """Those of a picture of a few cells, some of which touch."""
+    centres = [(25.0, 25.0), (25.0, 41.0), (60.0, 40.0), (30.0, 90.0), (70.0, 85.0)]
+    picture = photograph(blobs((90, 120), centres, 9))
+    return propose_frame(FrameView(picture, SegmentationSettings(diameter=18)))
 
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1.0, 2.0, 4.0]))
 def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) -> None:
-    rng = np.random.default_rng(seed)
-    rows = scored().regions.rows(1)
-    regions = scored().regions.select(np.arange(rows.start, rows.stop))
+    rng, regions = np.random.default_rng(seed), candidates()
     score = rng.normal(0, 2, len(regions))
     sure = rng.random(len(regions)) < 0.02
     kept = prune(regions, score, per_cell, sure=sure)
@@ -118,10 +86,8 @@ def test_pruning_keeps_the_likeliest_of_every_place(seed: int, per_cell: float) 
     assert alike[np.ix_(plain, plain)].max() <= 0.8
 
 
-RNG = np.random.default_rng(5)
-FEATURE = RNG.normal(0, 1, (600, len(FEATURES)))
 REGIONS = concatenate([regions_of_labels(np.ones((1, 1), dtype=int))] * 600)
-START = MovieScore(starting_score())
+START = MovieScore(TREES)
 
 
 def odds(score: MovieScore) -> np.ndarray:
