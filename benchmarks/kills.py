@@ -32,6 +32,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +65,14 @@ class Count:
     faults: list[str] = field(default_factory=list)
 
 
-def quiet(words: list[str], allowed: tuple[int, ...] = (0,)) -> None:
-    """Run a command."""
+def quiet(line: str) -> None:
+    """Run a command, none of whose words has blanks."""
     from bridgetrack.cli.main import main
 
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
-        status = main(words)
-    if status not in allowed:
-        raise RuntimeError(f"{' '.join(words)} ended with {status}")
+        status = main(line.split())
+    if status:
+        raise RuntimeError(f"{line} ended with {status}")
 
 
 def started(work: Callable[[], None]) -> int:
@@ -307,67 +308,38 @@ def prepare(root: Path) -> tuple[list[Case], Path]:
     from bridgetrack.models.shipped import untrained_model
     from simulator import SimulationSettings, simulate_to_folder
 
-    given = root / "given"
+    given, out = root / "given", root / "out"
     given.mkdir()
-    words: dict[str, list[list[str]]] = {}
-    raw, masks, answers = [], [], []
-    for k in (1, 2):
-        settings = SimulationSettings(frames=4, cells=10, size=112, seed=k)
-        folder = simulate_to_folder(settings, given / f"m{k}")
-        raw.append(str(folder.with_name("01")))
-        masks.append(str(folder.with_name("01_GT") / "TRA"))
-        answers.append(str(given / f"answers{k}.json"))
-        truth = str(folder.with_name("01_GT"))
-        done(
-            lambda k=k, truth=truth: quiet(
-                f"annotate {masks[k - 1]} --ground-truth {truth} --count 8 "
-                f"--out {answers[k - 1]}".split()
-            )
-        )
-        done(
-            lambda k=k: _project(
-                Path(masks[k - 1]), Path(answers[k - 1]), given / f"p{k}.bridgetrack"
-            )
-        )
+    out.mkdir()
     plain = save_model(untrained_model(), given / "untrained.json")
-    for k in (1, 2):
-        shutil.copytree(masks[k - 1], given / f"b{k}" / "one")
-        shutil.copytree(masks[2 - k], given / f"b{k}" / "two")
-    out = {n: str(root / "out" / n) for n in ("track", "run", "segment", "train", "batch")}
+    movies = [given / f"m{k}" for k in (1, 2)]
+    masks = [movie / "01_GT" / "TRA" for movie in movies]
+    answers = [given / f"answers{k}.json" for k in (1, 2)]
+    projects = [given / f"p{k}.bridgetrack" for k in (1, 2)]
+    for k, movie in enumerate(movies):
+        simulate_to_folder(SimulationSettings(frames=4, cells=10, size=112, seed=k + 1), movie)
+        drawn = f"annotate {masks[k]} --ground-truth {movie}/01_GT --count 8 --out {answers[k]}"
+        done(partial(quiet, drawn))
+        done(partial(_project, masks[k], answers[k], projects[k]))
     for k in (0, 1):
-        words.setdefault("track", []).append(
-            ["track", masks[k], "--out", f"{out['track']}/r", "--format", "csv,ctc"]
-        )
-        words.setdefault("run", []).append(
-            ["run", str(given / f"p{k + 1}.bridgetrack"), "--out", f"{out['run']}/r"]
-        )
-        words.setdefault("segment", []).append(
-            ["segment", raw[k], "--out", f"{out['segment']}/labels.tif"]
-        )
-        words.setdefault("train", []).append(
-            ["train", masks[k], "--annotations", answers[k], "--out", f"{out['train']}/model.json"]
-            + ["--prior", str(plain)] * k
-        )
-        words.setdefault("batch", []).append(
-            ["batch", str(given / f"b{k + 1}"), "--out", out["batch"]]
-        )
-    (root / "out").mkdir()
-    cases = [
-        Case(
-            name,
-            Path(out[name]),
-            *(lambda w=w: quiet(w) for w in both),
-        )
-        for name, both in words.items()
-        if name != "batch"
-    ]
-    one, two = (lambda w=w: quiet(w) for w in words["batch"])
-    cases.append(
-        Case(
-            "batch", Path(out["batch"]), one, two,
-            unit=lambda name: name.split("/")[0], growing=frozenset({"batch.csv"}),
-        )
-    )  # fmt: skip
+        shutil.copytree(masks[k], given / f"b{k}" / "one")
+        shutil.copytree(masks[1 - k], given / f"b{k}" / "two")
+    commands: dict[str, Callable[[int], str]] = {
+        "track": lambda k: f"track {masks[k]} --out {out}/track/r --format csv,ctc",
+        "run": lambda k: f"run {projects[k]} --out {out}/run/r",
+        "segment": lambda k: f"segment {movies[k]}/01 --out {out}/segment/labels.tif",
+        "train": lambda k: (
+            f"train {masks[k]} --annotations {answers[k]} --out {out}/train/model.json"
+            + f" --prior {plain}" * k
+        ),
+        "batch": lambda k: f"batch {given}/b{k} --out {out}/batch",
+    }
+    each: dict[str, Any] = {"unit": lambda name: name.split("/")[0]}
+    more = {"batch": {**each, "growing": frozenset({"batch.csv"})}}
+    cases = []
+    for name, line in commands.items():
+        before, after = (partial(quiet, line(k)) for k in (0, 1))
+        cases.append(Case(name, out / name, before, after, **more.get(name, {})))
     return cases, given
 
 

@@ -234,8 +234,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "check result": ("RESULT_DIR", f"{_RESULT}, or a .csv, .geff or TrackMate .xml file."),
     "check out": ("SAMPLE.csv", "Where to write the events to judge."),
     "judged": ("SAMPLE.csv", "The same table with its last column filled in: yes, no or ?."),
-    "explain result": ("RESULT_DIR|LABELS", f"{_RESULT}, or the labels to track."),
-    "explain annotations": ("A.json", "Annotations that the tracks must agree with."),
+    "explain result": ("RESULT_DIR", f"{_RESULT}."),
     "frame": ("T", "Frame of the cell."),
     "cell": ("LABEL", "Label of the cell."),
     "to": (
