@@ -97,16 +97,6 @@ def test_literal_treatment_reports_the_true_objective() -> None:
     assert literal.n_inferences > exact.n_inferences
 
 
-def test_prior_is_respected() -> None:
-    """A delta function on a source (004, Algorithm 1) never does worse than the source."""
-    model, samples = multiclass_problem(1)
-    prior = np.random.default_rng(1).normal(size=model.n_features)
-    near, far = (fit(model, samples, L2(weight, prior), options=FINE) for weight in (1e5, 1e-2))
-    assert far.objective <= loss_values(model, samples, prior, "bridge").mean() + 1e-9
-    np.testing.assert_allclose(near.w, prior, atol=1e-4)
-    assert np.abs(far.w - prior).max() > 0.1
-
-
 def test_progress_can_be_watched_and_cancelled() -> None:
     model, samples = chain_problem(0, n=10)
     training = train(model, samples, L2(0.1))

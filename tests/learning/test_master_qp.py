@@ -82,19 +82,6 @@ def test_dual_value_equals_primal(
     assert all(value(A * scale, b, wanted, w) >= found.dual - 1e-9 * size for w in others)
 
 
-def test_groups_are_slacks_of_their_own() -> None:
-    """One group per sample is the n-slack problem: the sum of maxima."""
-    A, b = rows(5)
-    groups = np.arange(12) % 3
-    found = solve_l2_master(A, b, L2(0.7), groups=groups)
-    at_w = A @ found.w + b
-    total = sum(at_w[groups == g].max() for g in range(3))
-    assert found.primal == pytest.approx(L2(0.7).value(found.w) + total, abs=1e-6)
-    assert found.gap < 1e-6
-    np.testing.assert_allclose([found.alpha[groups == g].sum() for g in range(3)], 1.0)
-    np.testing.assert_allclose(found.w, -(A.T @ found.alpha) / 0.7, atol=1e-6)
-
-
 def test_when_no_back_end_succeeds_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "call_backend", lambda *_, **__: None)
     with pytest.raises(SolverError, match="no back end solved"):
