@@ -39,24 +39,17 @@ class Missed:
 
     Parameters
     ----------
-    skips, divisions, false
-        Cells that are found again a few frames later, divisions of which a daughter is late, and
+    events
+        Divisions of which a daughter is late, cells that are found again a few frames later, and
         detections that may be no cells.
     goes_on, returns
         Whether a cell that is lost is seen again, or one that is new was seen before, up to some
         frames away and with no other explanation nearly as near; shape (n,).
     """
 
-    skips: Events
-    divisions: Events
-    false: Events
+    events: Events
     goes_on: Mask
     returns: Mask
-
-    @property
-    def events(self) -> Events:
-        """All of them."""
-        return Events.join([self.divisions, self.skips, self.false])
 
 
 @dataclass(frozen=True)
@@ -302,7 +295,7 @@ def find_missed(evidence: Evidence) -> Missed:
     goes_on[late.sources[:, 0]] = returns[late.targets] = True
     skips = Events.of_kind(Event.SKIP, [source], [target])
     false = Events.of_kind(Event.FALSE, [_false_detections(evidence, followed, preceded)])
-    return Missed(skips, late, false, goes_on, returns)
+    return Missed(Events.join([late, skips, false]), goes_on, returns)
 
 
 def _plausible(evidence: Evidence) -> tuple[Mask, Mask]:

@@ -55,7 +55,6 @@ class Motion:
     pairs: tuple[PairMotion, ...]  # one entry per frame t, from t to ``following[t]``
     following: Index  # the next frame that is lit, see `lit_frames`, shape (T,)
     diameter: float  # median cell diameter
-    spacing: float  # median distance from a cell to its nearest neighbour in the same frame
     step: float  # median residual motion of matched cells, never below 2 % of the diameter
     discs: float = 1.0  # diameter over that of a disc of a cell's area; not 1 for unknown areas
 
@@ -226,7 +225,7 @@ def motion_steps(detections: Detections) -> Steps[Motion]:
     finite = residual[np.isfinite(residual)]
     step = float(np.median(finite)) if len(finite) else 0.1 * diameter
     step = max(step, 0.02 * diameter)
-    return Motion(tuple(pairs), following, diameter, spacing, step, discs)
+    return Motion(tuple(pairs), following, diameter, step, discs)
 
 
 # --- rows of cells in narrow channels ---------------------------------------------------------

@@ -17,7 +17,6 @@ from typing import Any
 import mip
 import mip.highs
 import numpy as np
-import scipy.sparse as sp
 from mip.highs import ffi
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
@@ -80,17 +79,9 @@ class Program:
     def __init__(self, problem: Problem) -> None:
         self.shape = problem.n_slots, problem.n_columns  # the solver has a copy of the matrix
         self._model = _new_model(mip.MINIMIZE)
-        self._load(problem.by_slot, np.where(problem.required, 1.0, -np.inf))
-
-    def __del__(self) -> None:
-        """Free the solver's memory now; its cycle of objects would wait for the collector."""
-        model = getattr(self, "_model", None)
-        if model is not None:
-            model.solver = None
-
-    def _load(self, matrix: sp.csr_matrix, lower: Array) -> None:
-        solver = self._model.solver
+        solver, matrix = self._model.solver, problem.by_slot
         n_rows, n_columns = self.shape
+        lower = np.where(problem.required, 1.0, -np.inf)
         zero, one = np.zeros(n_columns), np.ones(n_rows)
         infinite = np.full(n_columns, np.inf)
         solver._lib.Highs_passLp(
@@ -113,6 +104,12 @@ class Program:
         solver._col_committed, solver._row_committed = n_columns, n_rows
         solver._set_string_option_value("solver", "simplex")
         solver._set_string_option_value("presolve", "off")
+
+    def __del__(self) -> None:
+        """Free the solver's memory now; its cycle of objects would wait for the collector."""
+        model = getattr(self, "_model", None)
+        if model is not None:
+            model.solver = None
 
     def relax(self, scores: Array) -> Relaxed:
         """Solve the linear relaxation.
