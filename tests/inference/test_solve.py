@@ -82,15 +82,6 @@ def test_equals_one_integer_program(weights: str) -> None:
     assert solution.gap == pytest.approx(0.0, abs=1e-5)
 
 
-def test_the_relaxation_of_an_odd_cycle_is_fractional_and_the_answer_is_whole() -> None:
-    problem = problem_of(ODD_CYCLE, 3)
-    solution = solve(problem, ODD_SCORES)
-    assert solution.duals.sum() == pytest.approx(1.5)
-    assert solution.value == pytest.approx(1.0)
-    assert solution.gap == pytest.approx(0.0, abs=1e-8)
-    np.testing.assert_allclose(solution.slack, 0.5)
-
-
 def test_no_slots() -> None:
     solution = solve(problem_of([], 0), np.zeros(0))
     assert solution.value == 0.0

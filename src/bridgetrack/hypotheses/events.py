@@ -46,26 +46,13 @@ class Event(IntEnum):
 ODD = (Event.FALSE, Event.SKIP, Event.MERGE, Event.SPLIT)
 """Kinds of events by which cells and their masks differ."""
 
-N_SOURCES = {
-    Event.MOVE: 1,
-    Event.DIVIDE: 1,
-    Event.SPLIT: 1,
-    Event.MERGE: 2,
-    Event.APPEAR: 0,
-    Event.DISAPPEAR: 1,
-    Event.SKIP: 1,
-    Event.FALSE: 1,
-}
+N_SOURCES = dict.fromkeys(Event, 1) | {Event.MERGE: 2, Event.APPEAR: 0}
 """How many detections of the earlier frame an event names (a false detection names itself)."""
 
-N_TARGETS = {
-    Event.MOVE: 1,
+N_TARGETS = dict.fromkeys(Event, 1) | {
     Event.DIVIDE: 2,
     Event.SPLIT: 2,
-    Event.MERGE: 1,
-    Event.APPEAR: 1,
     Event.DISAPPEAR: 0,
-    Event.SKIP: 1,
     Event.FALSE: 0,
 }
 """How many detections of the later frame an event names."""
