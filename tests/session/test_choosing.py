@@ -160,7 +160,7 @@ def test_any_answer_about_masks_can_be_taken_back(opened, tmp_path) -> None:
     session.mend("remove", 1, at(3, 1))
     session.mend("remove", 0, at(4, 0))
     before, all_three = array.copy(), session.masks.answers
-    session.edits.remove((), ("m1", "m3"))
+    session.edits.remove(a for a in session.masks.answers if a.id in ("m1", "m3"))
     assert [a.id for a in session.masks.answers] == ["m2"]
     np.testing.assert_array_equal(array[[0, T]], start[[0, T]])
     np.testing.assert_array_equal(array[1], before[1])

@@ -117,7 +117,7 @@ def test_single_answers_that_a_verified_track_rests_on_are_locked_as_well(sessio
     before = session.annotations
     session.edits.note(Kind.CONFIRM, gone, "click")
     assert session.annotations == before and heard[-1][0] == "error" and "locked" in heard[-1][1]
-    session.edits.remove([a.id for a in session.annotations.at(*one.cell)], ())
+    session.edits.remove(session.annotations.at(*one.cell))
     assert not session.names.verified(one)
     session.undo()
     assert session.annotations == before and session.names.verified(one)

@@ -200,6 +200,6 @@ def test_closing_asks_where_something_cannot_be_kept(viewer, qtbot, file, pace):
     heard = answer(qtbot, "Close and lose it")
     assert may_close(window, state.guard.losses) and heard
     theirs.unlink()
-    state.kept.keep()
+    state.session.project.keep()
     settled(state, qtbot)
     assert not state.guard.losses and theirs.is_dir()

@@ -66,7 +66,7 @@ def rows_and_cells_are_linked(opened, hand, viewer, qtbot):
     # Sorted by a click on a column: the longest first.
     column = list(model.table.columns).index("detections")
     panel.list.sortByColumn(column, Qt.SortOrder.DescendingOrder)
-    lengths = model.table["detections"].to_numpy()[model.rows]
+    lengths = model.table["detections"].to_numpy()
     assert (np.diff(lengths) <= 0).all() and len(set(lengths)) > 2
     # A click on a row goes to its first sight and outlines the cell.
     state.canvas.show(0, None)

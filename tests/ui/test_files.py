@@ -14,7 +14,7 @@ def test_the_sample_is_an_image_with_cells():
     assert (image[2], labels[2]) == ("image", "labels")
     assert image[0].shape == labels[0].shape
     assert image[1]["scale"] == labels[1]["scale"] == (1.0, 0.645, 0.645)
-    assert "path" not in image[1]["metadata"][KEY], "nothing is kept beside the sample"
+    assert image[1]["metadata"][KEY]["path"] is None, "nothing is kept beside the sample"
 
 
 def test_a_ctc_folder_is_read():

@@ -77,7 +77,7 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
 
 def test_names_on_a_small_picture_do_not_cover_each_other(qtbot):
     colours = ("#ff0000", "#00ff00", "#0000ff", "#ffff00", "#ff00ff", "#00ffff")
-    strip = FrameStrip(lambda: named)
+    strip = FrameStrip(named)
     qtbot.addWidget(strip)
     for y, x in ((0.98, 0.98), (0.02, 0.02), (0.65, 0.5), (0.75, 0.3)):
         tags = tuple(PictureTag(y, x, "#888", colour) for colour in colours)

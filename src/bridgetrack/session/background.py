@@ -127,18 +127,3 @@ class BackgroundWork:
             yield
         except BridgetrackError as error:
             self.tell(error)
-
-    @contextmanager
-    def hearing(self) -> Iterator[list[str]]:
-        """Collects the warnings and errors that people are told inside."""
-        heard: list[str] = []
-
-        def hear(level: str, words: str) -> None:
-            if level != "info":
-                heard.append(words)
-
-        self.message.connect(hear)
-        try:
-            yield heard
-        finally:
-            self.message.disconnect(hear)

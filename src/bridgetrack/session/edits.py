@@ -6,7 +6,7 @@ locked against other answers.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
 from bridgetrack.annotations.history import AnswerChange
+from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError, plural
 from bridgetrack.hypotheses.events import Event, kind_words
@@ -88,21 +89,15 @@ class Edits:
             same = " Nothing changed: this was known already." if known else ""
             session.message.emit("info", f"{told}{same}{_in_place_of(replaced)}")
 
-    def remove(self, annotations: Collection[str], masks: Collection[str]) -> int:
-        """Take answers about events and about masks back, by their ids, as one step.
-
-        Returned is how many there were.
-        """
-        store = self._session.answers
-        if store is None:
-            return 0
-        events = tuple(a for a in store.annotations if a.id in annotations)
-        said = tuple(a for a in store.masks if a.id in masks)
+    def remove(self, answers: Iterable[Annotation | MaskAnswer]) -> None:
+        """Take answers about events and about masks back, as one step."""
+        store, answers = self._session.answers, list(answers)
+        events = tuple(a for a in answers if isinstance(a, Annotation))
+        said = tuple(a for a in answers if isinstance(a, MaskAnswer))
         if self._session.masks is not None:
-            self._session.masks.refuse_locked([a.mend for a in said], going=annotations)
-        if events or said:
+            self._session.masks.refuse_locked([a.mend for a in said], going=events)
+        if store is not None and answers:
             store.edit(AnswerChange(removed=events, masks_removed=said))
-        return len(events) + len(said)
 
     def locked(self, answer: Annotation) -> bool:
         """Whether a track that somebody verified as a whole rests on an answer."""

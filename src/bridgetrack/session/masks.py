@@ -25,7 +25,7 @@ from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
-from bridgetrack.regions.acts import MendSite, act
+from bridgetrack.regions.acts import MendSite
 from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
@@ -87,10 +87,6 @@ class MovieMasks:
         return int(frame[at]) if inside else 0
 
     # ------------------------------------------------------------------ mending
-
-    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
-        """Mend the masks of a frame, see `Session.mend`."""
-        return self.accept(act(kind, self.site(frame), *places))
 
     def site(self, t: int) -> MendSite:
         """A frame, ready to be mended, by what the movie taught where that is known."""
@@ -168,12 +164,12 @@ class MovieMasks:
                 "no place; save them with more bits (for example as uint32) and open them again"
             )
 
-    def refuse_locked(self, mends: Iterable[Mend], going: Collection[str] = ()) -> None:
+    def refuse_locked(self, mends: Iterable[Mend], going: Collection[Annotation] = ()) -> None:
         """Complain where masks would change that a verified track rests on.
 
         Answers that are `going` at the same time do not count.
         """
-        self._store.refuse_locked(a for a in self._about(mends) if a.id not in going)
+        self._store.refuse_locked(a for a in self._about(mends) if a not in going)
 
     def _is_locked(self, *mends: Mend) -> bool:
         """Whether a verified track is locked against one of these changes of masks."""

@@ -112,7 +112,7 @@ class Questions:
             return
         if self.active is None:
             self.active = ActiveSession(scene, movie.start, answers)
-            self._announce()
+            self.changed.emit()
             self._update()
 
     def show(self) -> None:
@@ -126,7 +126,7 @@ class Questions:
             self.look.emit(self.current)
         elif active is not None and not self._exhausted:
             self._update()
-        self._announce()
+        self.changed.emit()
 
     def _next(self) -> Suggestion | None:
         """The next question of the sample, or of the queue."""
@@ -144,7 +144,7 @@ class Questions:
             self.engaged = True
             self.show()
         else:
-            self._announce()
+            self.changed.emit()
 
     def check_sample(self, count: int) -> None:
         """Ask about some events of the present tracks that are drawn at random.
@@ -187,13 +187,13 @@ class Questions:
             self._movie.message.emit("info", self.check.words)
             self.engaged = False
             self.check.stop()
-            self._announce()
+            self.changed.emit()
         elif self.asking:
             self.show()
         elif self.engaged:
             self.wanted.emit()
         else:
-            self._announce()
+            self.changed.emit()
         self.later(self._catch_up)
 
     # ------------------------------------------------------------------ answers
@@ -228,7 +228,7 @@ class Questions:
             self.reply(asked, Kind.REJECT)
         elif self._write(asked, Kind.REJECT, None):
             self._since = time.monotonic()
-            self._announce()
+            self.changed.emit()
 
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
         """Write an answer down; whether that worked."""
@@ -303,7 +303,7 @@ class Questions:
     def _settle(self) -> None:
         """Say what has changed, and learn once that is in view."""
         self.later(self._catch_up)
-        self._announce()
+        self.changed.emit()
 
     def _catch_up(self) -> None:
         """Learn, once the next question is in view."""
@@ -333,16 +333,13 @@ class Questions:
         self._movie.cancel(JOB)
         self.active = self.current = None
         self.problem = ""
-        self._announce()
+        self.changed.emit()
 
     def _on_tracking(self) -> None:
         if self._prepared and self.active is None:
             self.prepare()
-        self._announce()
+        self.changed.emit()
 
     def _on_progress(self, name: str, step: object) -> None:
         if name == JOB and step is None:
-            self._announce()
-
-    def _announce(self) -> None:
-        self.changed.emit()
+            self.changed.emit()

@@ -33,7 +33,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.errors import BridgetrackError, InputError, plural
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
@@ -43,6 +43,7 @@ from bridgetrack.pipeline.project import Outcome, load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
+from bridgetrack.regions.acts import act
 from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.cells import CellNames, step_words
@@ -140,7 +141,6 @@ class Session:
         self.message, self.progress = self.work.message, self.work.progress
         self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
         self.tell, self.telling = self.work.tell, self.work.telling
-        self.hearing = self.work.hearing
         self.settings, self.edits = KeptSettings(self), Edits(self)
         self.project = ProjectFolder(self)
         self.tracker = Tracker(self)
@@ -184,7 +184,6 @@ class Session:
         return self._open(movie, project or usual_folder(movie.path, movie.name, movie.geometry))
 
     def _open(self, movie: MovieAndCells, project: Path | None, model: Model | None = None) -> bool:
-        self.message.emit("info", "")
         try:
             if movie.image is not None and movie.labels is not None:
                 check_same_extent(movie.image, movie.labels)
@@ -196,8 +195,10 @@ class Session:
         except (BridgetrackError, OSError) as error:
             self.tell(error)
             return False
-        ended = self.close()
+        known, ended = self.project.path, self.close()
         self.movie, self.answers, self.masks = movie, answers, masks
+        if self.project.path != known:
+            self._tell_restored(movie, answers)
         self._take_masks()
         if model is not None:
             self.settings.write(**self.settings.entries(model))
@@ -227,6 +228,13 @@ class Session:
         self.tracker.measure()
         return True
 
+    def _tell_restored(self, movie: MovieAndCells, answers: AutosavingStore) -> None:
+        back = [plural(answers.resumed, "answer")] if answers.resumed else []
+        back += ["the cells that you found or painted"] if movie.kept else []
+        if back and self.project.path is not None:
+            told = f"Restored from {self.project.path.name}: {', '.join(back)}."
+            self.message.emit("info", told)
+
     def close(self) -> str:
         """Let go of the movie and end the work on it; answers and cells stay on disk.
 
@@ -249,15 +257,17 @@ class Session:
         self.work.close()
         return " ".join(told)
 
-    def forget(self) -> None:
-        """Let go of the movie and say so."""
-        if self.movie is not None:
-            ended = self.close()
-            self.movie_changed.emit()
-            self.answers_changed.emit()
-            self.tracking_changed.emit()
-            if ended:
-                self.message.emit("warning", ended)
+    def forget(self) -> str:
+        """Let go of the movie and say so; returns what is told of it, as `close`."""
+        if self.movie is None:
+            return ""
+        ended = self.close()
+        self.movie_changed.emit()
+        self.answers_changed.emit()
+        self.tracking_changed.emit()
+        if ended:
+            self.message.emit("warning", ended)
+        return ended
 
     # ------------------------------------------------------------------ what comes of a change
 
@@ -585,7 +595,8 @@ class Session:
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
-        return self._mendable().mend(kind, frame, *places)
+        masks = self._mendable()
+        return masks.accept(act(kind, masks.site(frame), *places))
 
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.

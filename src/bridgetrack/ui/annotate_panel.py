@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -367,34 +367,29 @@ class AnnotatePanel(Panel):
             self.hint.setText(annotator.hint)
         else:
             self.hint.setText(_INSTEAD if self.questions.denied else _reason(asked))
-        words = self._proposals() if asked is None else self._alternatives(asked)
+        words = self._listed(asked)
         shown = [self.choices.item(k).text() for k in range(self.choices.count())]
         if words != shown:
             self.choices.clear()
             self.choices.addItems(words)
 
-    def _alternatives(self, asked: Suggestion) -> list[str]:
-        events, name = asked.listed, self.questions.name
-        words = [choice_words(event, asked, name) for event in events]
-        listed = self._listed(events, words, map(percent, asked.beliefs))
-        return listed[int(self.questions.denied) :]
-
-    def _proposals(self) -> list[str]:
-        found, names = self.annotator.proposals, self.session.names
-        words = [short_words(p.event, False, names) for p in found]
-        notes = ("ruled out" if p.excluded else percent(p.confidence) for p in found)
-        return self._listed([p.event for p in found], words, notes)
-
-    def _listed(
-        self, events: Sequence[Any], words: Sequence[str], notes: Iterable[str]
-    ) -> list[str]:
-        """Events as lines: sign, words, a note, and the number where its key would answer."""
+    def _listed(self, asked: Suggestion | None) -> list[str]:
+        """What may be as lines: sign, words, a note, and the number where its key would answer."""
+        found, name = self.annotator.proposals, self.questions.name
+        if asked is not None:
+            events, notes = list(asked.listed), [percent(share) for share in asked.beliefs]
+            words = [choice_words(event, asked, name) for event in events]
+        else:
+            events = [p.event for p in found]
+            notes = ["ruled out" if p.excluded else percent(p.confidence) for p in found]
+            words = [short_words(event, False, name) for event in events]
         lines = [
             f"{LOOKS[event.event].sign}  {said}: {note}"
             for event, said, note in zip(events, words, notes, strict=True)
         ]
-        ours = self.state.canvas.has_numbers
-        return [f"{k}  {line}" for k, line in enumerate(lines, 1)] if ours else lines
+        if self.state.canvas.has_numbers:
+            lines = [f"{k}  {line}" for k, line in enumerate(lines, 1)]
+        return lines if asked is None else lines[int(self.questions.denied) :]
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
@@ -408,11 +403,8 @@ class AnnotatePanel(Panel):
         self.remove.setEnabled(bool(both))
 
     def _delete(self) -> None:
-        chosen = self.given.chosen
-        events = [a.id for a in chosen if isinstance(a, Annotation)]
-        masks = [a.id for a in chosen if isinstance(a, MaskAnswer)]
         with self.session.telling():
-            self.session.edits.remove(events, masks)
+            self.session.edits.remove(self.given.chosen)
 
 
 _INSTEAD = (

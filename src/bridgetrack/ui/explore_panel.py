@@ -48,20 +48,19 @@ class TrackModel(QAbstractTableModel):
         super().__init__()
         self.heads: tuple[str, ...] = ("track",)
         self.table = pd.DataFrame({"track_id": np.zeros(0, np.int64)})
-        self.rows = np.zeros(0, np.int64)
         self._sorted: tuple[str, bool] = ("track_id", True)
 
     @property
     def tracks(self) -> list[int]:
         """Tracks by row in view."""
-        return [int(t) for t in self.table["track_id"].to_numpy()[self.rows]]
+        return [int(t) for t in self.table["track_id"]]
 
     def show(self, table: pd.DataFrame) -> None:
         """Show another table; the order stays."""
         self.beginResetModel()
         first = [c for c in _FIRST if c in table.columns]
         more = [c for c in table.columns if c not in (*first, "link")]
-        self.table = table[[*first, *more]].reset_index(drop=True)
+        self.table = table[[*first, *more]]
         self.heads = tuple(
             _HEADS.get(name, column_words(name).replace(" [", "\n[")) for name in (*first, *more)
         )
@@ -71,11 +70,7 @@ class TrackModel(QAbstractTableModel):
     def _arrange(self) -> None:
         name, ascending = self._sorted
         if name in self.table.columns:
-            values = self.table[name]
-            order = values.sort_values(ascending=ascending, kind="stable", na_position="last")
-            self.rows = order.index.to_numpy()
-        else:
-            self.rows = np.arange(len(self.table))
+            self.table = self.table.sort_values(name, ascending=ascending, kind="stable")
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort by a column; what has no value comes last."""
@@ -87,7 +82,7 @@ class TrackModel(QAbstractTableModel):
 
     def rowCount(self, _: Any = None) -> int:  # noqa: N802
         """Tracks."""
-        return len(self.rows)
+        return len(self.table)
 
     def columnCount(self, _: Any = None) -> int:  # noqa: N802
         """Columns."""
@@ -100,7 +95,7 @@ class TrackModel(QAbstractTableModel):
             return _RIGHT if self.table.dtypes.iloc[column].kind in "iufb" else None
         if role != Qt.ItemDataRole.DisplayRole:
             return None
-        value = self.table.iat[self.rows[index.row()], column]
+        value = self.table.iat[index.row(), column]
         if isinstance(value, bool | np.bool_):
             return "yes" if value else "no"
         if isinstance(value, float):

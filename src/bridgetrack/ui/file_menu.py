@@ -44,13 +44,18 @@ _COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
 """Of the channels of a movie, in order."""
 
 
+def _known(role: str, movie: Movie, path: Path | None, **more: Any) -> dict[str, Any]:
+    """Metadata of a layer of a movie."""
+    own = {"path": path and str(path), "frame_interval": movie.geometry.frame_interval}
+    return tag(role, **own, **more)
+
+
 def image_data(
-    movie: Movie, name: str, path: Path, channel: int | str = 0, **more: Any
+    movie: Movie, name: str, path: Path | None, channel: int | str = 0, **more: Any
 ) -> LayerData:
     """A channel of a movie as the data of an image layer."""
     k = movie.channel_number(channel)
-    meta = tag("image", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
-    where = placement(movie.geometry)
+    meta, where = _known("image", movie, path, **more), placement(movie.geometry)
     look = {"colormap": "gray", **_contrast(movie, k)}
     if len(movie.channels) > 1:
         name = f"{name}, {movie.channels[k]}"
@@ -67,10 +72,9 @@ def _contrast(movie: Movie, channel: int) -> dict[str, tuple[float, float]]:
     return {"contrast_limits": (low, high)} if high > low else {}
 
 
-def labels_data(movie: Movie, name: str, path: Path, **more: Any) -> LayerData:
+def labels_data(movie: Movie, name: str, path: Path | None, **more: Any) -> LayerData:
     """A label movie as the data of a Labels layer, in memory, so that it can be painted."""
-    meta = tag("labels", path=str(path), frame_interval=movie.geometry.frame_interval, **more)
-    where = placement(movie.geometry)
+    meta, where = _known("labels", movie, path, **more), placement(movie.geometry)
     pixels = whole_numbers(movie.array[:, 0].compute(), movie.source)
     return pixels, {"name": name, "metadata": meta, "opacity": 0.3, **where}, "labels"
 
@@ -266,12 +270,8 @@ def sample_movie() -> list[LayerData]:
     """The simulated movie that comes with the package: image and its true segmentation."""
     folder = sample_folder()
     image, truth = folder / SAMPLE_SEQUENCE, folder / f"{SAMPLE_SEQUENCE}_GT" / "TRA"
-    movie, cells = open_movie(image), open_labels(truth)
-    layers = [image_data(movie, "Sample movie", image), labels_data(cells, "Cells", truth)]
-    for file, (_, options, _) in zip((image, truth), layers, strict=True):
-        tags = options["metadata"][KEY]
-        del tags["path"]  # its answers are kept in the user's data folder
-        interval = movie.geometry.frame_interval
-        tags.update(sample="sample movie", file=str(file), frame_interval=interval)
-    (pixels, *look), labels = layers
-    return [(pixels.compute(), *look), labels]
+    movie, of = open_movie(image), {"sample": "sample movie"}
+    # Without a path: its answers are kept in the user's data folder.
+    pixels, *look = image_data(movie, "Sample movie", None, file=str(image), **of)
+    cells = labels_data(open_labels(truth), "Cells", None, file=str(truth), **of)
+    return [(pixels.compute(), *look), cells]

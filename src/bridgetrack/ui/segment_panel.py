@@ -239,7 +239,7 @@ class ScaleBox(QWidget):
         side = pixel or 1.0
         space = (plane or side, side, side)[-movie.geometry.ndim :]
         scale = Scale(space, "micrometer" if pixel else "pixel", minutes or None)
-        self._panel.state.settings.set_scale(scale)
+        self._panel.session.settings.set_scale(scale)
         set_scale(self._panel.state.viewer, *movie.layers, scale)
         self._source.open(again=True)
         self._panel.state.viewer.reset_view()

@@ -13,7 +13,7 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.mask_answers import MaskAnswers
-from bridgetrack.errors import BridgetrackError, plural
+from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import check_same_extent, looks_like_labels
 from bridgetrack.pipeline.finding import how_found
 from bridgetrack.progress import Progress, Steps
@@ -146,11 +146,14 @@ class SourceChooser(QWidget):
         self._changes.watch(image, labels)
         movie = session.movie
         is_open = movie is not None and movie.layers == (image, labels) and not again
+        if labels is not None and is_open:
+            return
+        session.message.emit("info", "")
         if labels is None:
             self._open_without_cells(image)
-        elif not is_open:
+        else:
             layers.share_scale(image, labels)
-            self._open_with_cells(image, labels, again)
+            self._open_with_cells(image, labels)
 
     def _takes_its_cells(self, image: Any, labels: Any) -> bool:
         """Choose the cells of a movie that was chosen now, in place of those of another one."""
@@ -196,46 +199,34 @@ class SourceChooser(QWidget):
     def _open_without_cells(self, image: Any) -> None:
         """Close the movie, and look for cells that were found on the image earlier."""
         session, viewer = self._panel.session, self._panel.state.viewer
-        session.message.emit("info", "")
         self._problem("")
         before: Any = None if session.movie is None else session.movie.layers[1]
-        with session.hearing() as told:
-            session.forget()
+        told = session.forget()
         if before is not None and viewer is not None and before not in viewer.layers:
             words = (
                 f"“{before.name}” was deleted from the window. Your answers are kept: open these "
                 "cells again to go on, or the movie, where they were found or painted here."
             )
-            session.message.emit("warning", " ".join([*told, words]))
+            session.message.emit("warning", f"{told} {words}".strip())
         if image is not None and image not in self._known:
             self._known.add(image)
             self._restore(image)
 
-    def _open_with_cells(self, image: Any, labels: Any, again: bool) -> None:
-        """Open a movie, and tell what is there again."""
+    def _open_with_cells(self, image: Any, labels: Any) -> None:
         session = self._panel.session
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
-            session.message.emit("info", "")
             session.forget()  # what was open before is not what is chosen now
             self._problem(str(error))
             return
         if image is not None:
             self._known.add(image)
         self._problem("")
-        with session.hearing() as warnings:
-            opened = self._open_movie(source)
-        if not opened:
+        if not self._open_movie(source):
             session.forget()
-            return
-        if image is not None:
+        elif image is not None:
             self._used[layers.mark_of(image)] = labels
-        resumed, folder = session.answers.resumed if session.answers else 0, session.project.path
-        back = [plural(resumed, "answer")] if resumed else []
-        back += ["the cells that you found or painted"] if source.kept else []
-        if back and folder is not None and not (again or warnings):
-            session.message.emit("info", f"Restored from {folder.name}: {', '.join(back)}.")
 
     def _open_movie(self, source: MovieAndCells) -> bool:
         """Open a movie, in the scale that was set for it; whether it could be."""
@@ -243,7 +234,7 @@ class SourceChooser(QWidget):
         self._changes.note_opened()
         project = layers.tags_of(labels).get("project")
         opened = session.open(source, Path(project) if project else None)
-        scale = self._panel.state.settings.scale_for(source) if opened else None
+        scale = session.settings.scale_for(source) if opened else None
         if scale is None:
             return opened
         layers.set_scale(self._panel.state.viewer, image, labels, scale)

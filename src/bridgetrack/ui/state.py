@@ -49,11 +49,9 @@ class ViewerState:
         self.elsewhere = ThreadWork()
         self.elsewhere.message.connect(self.session.message.emit)
         self._to_read: deque[tuple[str, Callable[[], Any], Callable[[Any], object]]] = deque()
-        self.kept = self.session.project
-        self._keep_soon = qdebounced(self.kept.keep, timeout=_KEEP)
-        self.kept.aging.connect(self._keep_soon)
-        self.settings = self.session.settings
-        self.guard = CloseGuard(self.kept, self.session.work, self.elsewhere)
+        self._keep_soon = qdebounced(self.session.project.keep, timeout=_KEEP)
+        self.session.project.aging.connect(self._keep_soon)
+        self.guard = CloseGuard(self.session.project, self.session.work, self.elsewhere)
         self.session.questions.later = lambda act: QTimer.singleShot(0, act)
         self.annotator = Annotator(self.session)
         self.canvas = Canvas(viewer, self.session, self.annotator)
@@ -136,7 +134,7 @@ class ViewerState:
             # At the end of the program Qt may be gone before this is called.
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.cancel()
-                self.kept.keep_now()
+                self.session.project.keep_now()
             self._to_read.clear()
             for part in (self.elsewhere, self.session, self.results, self.canvas):
                 part.close()

@@ -233,14 +233,14 @@ class ExportBox(Column):
         )  # fmt: skip
         self.add(row(self.save, self.elsewhere, self.many))
         self.replaced, self.words = self.add(text()), self.add(text())
-        kept = panel.state.settings
+        kept = panel.session.settings
         self.formats.tick(kept.present.formats)
         self.formats.itemChanged.connect(lambda _: self._on_tick())
         panel.listen(kept.restored, lambda: self.formats.tick(kept.present.formats))
         panel.follow(self._refresh, panel.session.tracking_changed, panel.session.movie_changed)
 
     def _on_tick(self) -> None:
-        self._panel.state.settings.write(formats=list(self.formats.ticked))
+        self._panel.session.settings.write(formats=list(self.formats.ticked))
         self._refresh()
 
     def _refresh(self) -> None:
