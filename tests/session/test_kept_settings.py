@@ -12,10 +12,12 @@ import pytest
 from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
-from bridgetrack.models.model import model_to_json
+from bridgetrack.models.library import SHIPPED
+from bridgetrack.models.model import model_to_json, save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import Outcome, Scale, Settings
 from bridgetrack.session.session import Session
+from bridgetrack.session.training import PRESENT
 from session_fixtures import load_settings
 
 WITHOUT = EventKinds.without(["merges"])
@@ -32,7 +34,7 @@ def path(tmp_path):
 def taught():
     """A model that learned something."""
     shipped = shipped_model()
-    return replace(shipped, weights=shipped.weights * 1.01, name="taught")
+    return replace(shipped, weights=shipped.weights * 1.01, name="taught", loss="bridge")
 
 
 @pytest.fixture
@@ -147,3 +149,18 @@ def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
         assert bool(warnings) == (not right)
         assert all("answers" in told for told in warnings)
         made.close()
+
+
+def test_models_of_the_library_are_used_and_a_damaged_one_is_told(session, said, taught, library):
+    trainer = session.trainer
+    assert list(trainer.models()) == [SHIPPED]
+    save_model(taught, library.folder / "lab.json")
+    assert list(trainer.models()) == [SHIPPED, "lab"], "nothing is chosen for the user"
+    trainer.use("lab")
+    assert session.model.name == "lab"
+    np.testing.assert_array_equal(session.model.weights, taught.weights)
+    assert list(trainer.models()) == [PRESENT, SHIPPED, "lab"]
+    save_model(taught, library.folder / "bad.json").write_text("{")
+    trainer.use("bad")
+    assert said[-1][0] == "error" and "bad" in said[-1][1]
+    assert session.model.name == "lab"

@@ -75,6 +75,29 @@ def test_rejecting_changes_the_proposal_and_undo_brings_it_back(session, annotat
     assert chosen_event(session.tracking, row).key == after.key
 
 
+def test_every_tool_mends_the_masks_that_are_clicked(session, annotator, at, row):
+    frame, place = at(row)
+    label, drawn = session.masks.label_at(frame, place), []
+    for mode in (Mode.REMOVE, Mode.GROW, Mode.OUTLINE):
+        annotator.set_mode(mode)
+        annotator.click(frame, place)
+        drawn.append(session.masks.label_at(frame, place))
+    assert drawn[0] == 0 and drawn[1] == drawn[2] > label
+    for _ in drawn:
+        annotator.undo()
+    assert session.masks.label_at(frame, place) == label
+    # Two that lie beside each other are one.
+    pixels = session.movie.labels.channel_frame(1)
+    left, right = pixels[:, :-3], pixels[:, 3:]
+    y, x = np.argwhere((left > 0) & (right > 0) & (left != right))[0].tolist()
+    annotator.set_mode(Mode.JOIN)
+    for column in (x, x + 3):
+        assert not session.masks.answers
+        annotator.click(1, (float(y), float(column)))
+    assert [a.kind.value for a in session.masks.answers] == ["join"]
+    assert session.masks.label_at(1, (y, x)) == session.masks.label_at(1, (y, x + 3))
+
+
 def test_a_contradicting_answer_replaces_the_earlier_in_one_step(session, annotator, at, said, row):
     annotator.click(*at(row))
     annotator.accept()

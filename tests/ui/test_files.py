@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+from napari.layers import Image, Labels
+
 from bridgetrack.files import sample_folder
 from bridgetrack.ui.file_menu import reader, sample_movie
-from bridgetrack.ui.layers import KEY
+from bridgetrack.ui.layers import KEY, share_scale
 
 
 def test_the_sample_is_an_image_with_cells():
@@ -41,3 +45,25 @@ def test_a_file_of_trackmate_is_a_layer_of_tracks():
     assert (options["name"], kind, len(data)) == ("trackmate7", "tracks", 4)
     assert options["graph"]
     assert options["metadata"][KEY]["tracks"].nodes["id"].tolist() == [1, 2, 3, 4]
+
+
+FINE, COARSE = (1.0, 0.5, 0.5), (1.0, 0.8, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("image", "labels", "after"),
+    [
+        (FINE, None, (FINE, FINE)),
+        (None, FINE, (FINE, FINE)),
+        (None, None, ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0))),
+        (FINE, COARSE, (FINE, COARSE)),
+    ],
+)
+def test_only_a_layer_that_says_nothing_takes_the_scale_of_the_other(image, labels, after):
+    pixels = np.zeros((3, 20, 30), dtype=np.uint8)
+    pair = [
+        make(pixels, scale=scale, units=("pixel", "um", "um") if scale else None)
+        for make, scale in ((Image, image), (Labels, labels))
+    ]
+    share_scale(*pair)
+    assert [tuple(layer.scale) for layer in pair] == list(after)

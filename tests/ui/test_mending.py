@@ -118,43 +118,6 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     settled(state, qtbot)
 
 
-def removing_growing_joining_and_outlines(opened, viewer, hand, qtbot, pair):
-    state, _, truth = opened
-    session = state.session
-    labels = cells(viewer)
-    place = middle(truth[T] == pair[0])
-    hand.point(place)
-    hand.key("E")
-    hand.key("Return")
-    assert not (labels[T] == pair[0]).any()
-    hand.key("N")
-    hand.click(place)
-    grown = labels[T][tuple(np.rint(place / SCALE).astype(int))]
-    assert grown > truth.max()
-    hand.key("O")
-    hand.click(place)
-    first = labels[T] == grown
-    hand.key("Return")
-    assert ((labels[T] == grown) != first).any()
-    assert [a.kind.value for a in session.masks.answers] == ["remove", "grow", "outline", "outline"]
-    for _ in range(4):
-        hand.key("Z")
-    np.testing.assert_array_equal(labels[T] == pair[0], np.isin(truth[T], pair))
-    hand.key("K")
-    hand.click(place)
-    pieces = session.masks.answers.past[-1].mend.right
-    here = np.ravel_multi_index(np.rint(place / SCALE).astype(int), labels[T].shape)
-    [other] = [p for p in pieces if here not in p]
-    mask = np.zeros(labels[T].size, dtype=bool)
-    mask[other] = True
-    hand.key("J")
-    hand.click(place)
-    hand.click(middle(mask.reshape(labels[T].shape)))
-    assert session.masks.answers.past[-1].kind == MendKind.JOIN
-    assert (labels[T] == pair[0]).sum() >= np.isin(truth[T], pair).sum()
-    settled(state, qtbot)
-
-
 def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
     # What cannot be done is said and nothing changes.
     state, widget, truth = opened
@@ -241,7 +204,6 @@ def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot
     session = opened[0].session
     for part in (
         enter_cuts_the_cell_under_the_pointer,
-        removing_growing_joining_and_outlines,
         all_in_view_is_right,
         what_is_painted_is_an_answer,
         the_outline_of_another_layer_is_taken,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bridgetrack.active.session import UPDATE_EVERY
 from bridgetrack.annotations.annotation import RANDOM, Kind
-from bridgetrack.errors import OutputError
+from bridgetrack.errors import InfeasibleError, OutputError
+from bridgetrack.evaluation.sample import Verdict
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.questions import PAUSE
+from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
 
 
@@ -223,3 +227,53 @@ def test_prepared_questions_come_at_once_and_g_asks_another(table):
     assert questions.current is first
     annotator.suggest()
     assert questions.current is not first
+
+
+def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
+    for _ in range(3):
+        asked.annotator.accept()
+    before = asked.questions.active
+    asked.session.set_model(replace(asked.session.model, name="other"))
+    assert asked.questions.active is not before
+    assert asked.questions.active.prior.name == "other"
+    assert asked.questions.active.effort == before.effort
+    start = replace(asked.session.model, name="before")
+    asked.session.set_model(replace(asked.session.model, name="learned"), start)
+    assert asked.questions.active.prior is start, "answers that a model knows are not learned twice"
+
+
+def test_failing_to_learn_is_told_and_ends_nothing(asked, said, monkeypatch):
+    asked.annotator.accept()
+
+    def fail(*_):
+        raise InfeasibleError("two answers exclude each other")
+
+    monkeypatch.setattr("bridgetrack.active.session.annotate", fail)
+    for _ in range(5):
+        asked.annotator.accept()
+    assert "exclude each other" in asked.annotator.hint
+    assert len(asked.answers) == 6
+    assert asked.questions.current is not None
+
+
+def test_the_sample_is_kept_and_belongs_to_its_tracks(table, said, source, library):
+    questions, session = table.questions, table.session
+    questions.check_sample(3)
+    for _ in range(2):
+        table.annotator.accept()
+    third = questions.current
+    again = Session(library=library)
+    assert again.open(source, session.project.path)
+    assert again.questions.check.sample.verdicts == (Verdict.RIGHT, Verdict.RIGHT, Verdict.OPEN)
+    again.close()
+    table.annotator.accept()
+    check = questions.check
+    assert check.finished is not None and said[-1] == ("info", check.words)
+    assert table.annotator.picking.mode == Mode.REVIEW
+    questions.check_sample(1)
+    assert questions.current.number == 3, "a longer one goes on where the shorter one ended"
+    table.annotator.accept()
+    assert check.finished is not None
+    session.edits.note(Kind.REJECT, third.event, "click", 1.0)
+    assert check.finished is None
+    assert "The tracks have changed since" in check.words

@@ -279,8 +279,6 @@ class Questions:
         self._movie.run(JOB, lambda: steps, lambda made: self._adopt(active, made), self._failed)
 
     def _adopt(self, active: ActiveSession, update: Update) -> None:
-        if active is not self.active:
-            return
         active.adopt(update)
         tracking = self._movie.tracking
         if tracking and known_solution(tracking, update.scene, update.learned.weights):

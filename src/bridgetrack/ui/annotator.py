@@ -262,12 +262,8 @@ class Annotator:
         self.picking = Picking(mode)
         if picked is not None:
             self._look(picked.frame)
-        self._announce_mode(before)
-        self._refresh()
-
-    def _announce_mode(self, before: Mode) -> None:
         questions = self._questions
-        if self.picking.mode == Mode.REVIEW and questions.engaged:
+        if mode == Mode.REVIEW and questions.engaged:
             # Esc while the answer is clicked goes back to the question; at the question it ends.
             if before not in (Mode.SUGGEST, Mode.REVIEW) and questions.current is not None:
                 self.set_mode(Mode.SUGGEST)
@@ -275,6 +271,7 @@ class Annotator:
             questions.engaged = False
         questions.take_keys(self.asking)
         self.mode_changed.emit()
+        self._refresh()
 
     def start(self, mode: Mode) -> None:
         """A key or a button: what the next click means, or Enter on the outlined cell.

@@ -6,7 +6,7 @@ The keys are listed here, each with its words; the buttons show the same.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -379,8 +379,11 @@ class Canvas(SliceInView):
     def place_of(self, event: Any) -> tuple[float, ...]:
         """Position of the pointer in pixels, with the plane in view in 3D."""
         assert self.overlay.events is not None
-        flat = tuple(float(p) for p in self.overlay.events.world_to_data(event.position)[-2:])
-        plane = self.plane
+        return self._in_plane(self.overlay.events.world_to_data(event.position))
+
+    def _in_plane(self, point: Sequence[float]) -> tuple[float, ...]:
+        """A point moved into the plane in view."""
+        flat, plane = tuple(float(p) for p in point[-2:]), self.plane
         return flat if plane is None else (plane, *flat)
 
     def _on_press(self, _: Any, event: Any) -> Iterator[None]:
@@ -406,9 +409,7 @@ class Canvas(SliceInView):
             questions.away = True  # somebody steps through the frames: leave the view to them
         self._annotator.frame = self.frame
         if self._point is not None and self.viewer.dims.ndisplay == 2:
-            plane = self.plane
-            flat = self._point[-2:]
-            self._point = flat if plane is None else (plane, *flat)
+            self._point = self._in_plane(self._point)
             self._annotator.hover(self.frame, self._point)
         self.redraw()
 

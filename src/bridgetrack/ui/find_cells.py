@@ -185,8 +185,6 @@ class FindCells(Column):
             return
 
         def known(found: SettingsEstimate) -> None:
-            if self._source.image.layer is not layer:
-                return  # another movie was chosen meanwhile
             if (self._way, self._finding()) == (way, finding):
                 self._decided = way, found
                 self._show_decided(found)
