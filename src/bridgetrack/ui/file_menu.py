@@ -97,8 +97,8 @@ def _reading(path: Path) -> Reader | None:
             return _read_ctc
         return movie_layers if _is_movie(path) else None
     if is_trackmate(path):
-        return _read_trackmate
-    return {"tracks": _read_csv, "cells": _read_detections}.get(table_holds(path))
+        return _read_tracks
+    return {"tracks": _read_tracks, "cells": _read_detections}.get(table_holds(path))
 
 
 def _is_movie(path: Path) -> bool:
@@ -138,7 +138,7 @@ def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
         Where it cannot be read; the message says what can.
     """
     if columns is not None:
-        return (_read_csv if "track" in columns else _read_detections)(path, columns)
+        return (_read_tracks if "track" in columns else _read_detections)(path, columns)
     path = movie_path(path)
     read = _reading(path)
     if read is None and path.suffix.lower() == ".csv":
@@ -199,12 +199,10 @@ def _read_project(file: Path) -> list[LayerData]:
     return layers
 
 
-def _read_csv(file: Path, columns: Columns = None) -> list[LayerData]:
-    return [tracks_data(read_tracks_csv(file, columns), file.stem, file)]
-
-
-def _read_trackmate(file: Path) -> list[LayerData]:
-    return [tracks_data(read_trackmate(file), file.stem, file)]
+def _read_tracks(file: Path, columns: Columns = None) -> list[LayerData]:
+    xml = file.suffix.lower() == ".xml"
+    tracks = read_trackmate(file) if xml else read_tracks_csv(file, columns)
+    return [tracks_data(tracks, file.stem, file)]
 
 
 def _read_detections(file: Path, columns: Columns = None) -> list[LayerData]:
