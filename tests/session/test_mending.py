@@ -158,8 +158,6 @@ def test_what_cannot_be_mended_says_why(mended) -> None:
         session.mend("join", 1, place, place)
     with pytest.raises(InputError, match="no frame 99"):
         session.mend("remove", 99, (3, 3))
-    with pytest.raises(InputError, match="no movie"):
-        bt.Session().mend("remove", 0, (3, 3))
     points = bt.Session(session.scene.detections)
     with pytest.raises(InputError, match="no masks to mend"):
         points.mend("remove", 0, (3, 3))

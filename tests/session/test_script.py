@@ -222,7 +222,3 @@ def test_what_does_not_fit_is_refused(arrays, tmp_path):
     wrong = MovieAndCells(bt.open_labels(labels), bt.open_movie(image[:2]))
     assert not window.open(wrong, tmp_path / "a.json") and window.movie is None
     assert heard[-1][0] == "error" and "must be the same" in heard[-1][1]
-    with pytest.raises(bt.BridgetrackError, match="no movie"):
-        bt.Session().ask()
-    with pytest.raises(bt.BridgetrackError, match="no movie"):
-        bt.Session().train()

@@ -246,16 +246,18 @@ class ExplorePanel(Panel):
         self._show()
 
     def _show(self) -> None:
-        if self.numbers is not None:
-            show = (self._show_list, self._show_trees, self._show_plot, self._show_cycles)
-            show[self.tabs.currentIndex()](self.numbers)
-
-    def _show_list(self, _: TrackNumbers) -> None:
-        self.list.mark(self._looks.chosen)
-
-    def _show_trees(self, numbers: TrackNumbers) -> None:
-        self.tree.show_trees(numbers.trees, self._looks.colouring(numbers.tracks))
-        self.tree.mark(self._looks.chosen, self.state.canvas.frame)
+        numbers, looks, tab = self.numbers, self._looks, self.tabs.currentIndex()
+        if numbers is None:
+            return
+        if tab == 0:
+            self.list.mark(looks.chosen)
+        elif tab == 1:
+            self.tree.show_trees(numbers.trees, looks.colouring(numbers.tracks))
+            self.tree.mark(looks.chosen, self.state.canvas.frame)
+        elif tab == 2:
+            self._show_plot(numbers)
+        else:
+            self._show_cycles(numbers)
 
     def _show_plot(self, numbers: TrackNumbers) -> None:
         feature, chosen = str(self.feature.currentData()), self._looks.chosen

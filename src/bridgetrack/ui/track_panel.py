@@ -295,15 +295,12 @@ class ExportBox(Column):
         doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
 
     def ask_many(self) -> None:
-        """Ask for the folder of the movies, and begin."""
-        start = self._panel.beside_movie()
+        """Ask for a folder and track its movies; what is done stays where it is cancelled."""
+        session, start = self._panel.session, self._panel.beside_movie()
         movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
-        if movies:
-            self.begin(Path(movies), results_of(Path(movies)))
-
-    def begin(self, folder: Path, out: Path) -> None:
-        """Track a folder in the background; what is done stays where it is cancelled."""
-        session = self._panel.session
+        if not movies:
+            return
+        folder, out = Path(movies), results_of(Path(movies))
         model, without = session.model, session.kinds.words
         given = RunInputs(folder, None, model, None, formats=self.formats.ticked, without=without)
         work = partial(batch_steps, folder, out, given)

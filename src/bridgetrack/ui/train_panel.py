@@ -87,8 +87,8 @@ class TrainPanel(Panel):
         unsure = f"; {len(given) - n} that nobody could tell" if n < len(given) else ""
         words = [f"{plural(n, 'answer')} to learn from{unsure}."] if given else []
         if self.session.masks is not None and len(self.session.masks.answers):
-            about = plural(len(self.session.masks.answers), "answer")
-            words.append(f"{about} about masks count where masks are chosen.")
+            n_masks = len(self.session.masks.answers)
+            words.append(f"Those about masks ({n_masks}) count where masks are chosen.")
         self.words.setText(" ".join(words))
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))

@@ -187,19 +187,16 @@ class WorkflowPanel(Panel):
         return _ready(step, len(session.annotations or ()), masks, session.trainer.outcome)
 
     def ask_save(self) -> None:
-        """Ask for a name and save the project."""
+        """Ask for a name and save the project in the background."""
         wanted, kinds = self.beside_movie("copy.bridgetrack"), "Bridgetrack project (*.bridgetrack)"
         name, _ = QFileDialog.getSaveFileName(self, "Save project", wanted, kinds)
-        if name:
-            self.save_project(Path(name))
-
-    def save_project(self, path: Path) -> None:
-        """Save the project in the background."""
+        if not name:
+            return
         session, doer = self.session, self.state.elsewhere
         with session.telling():
             if doer.busy("project"):
                 raise InputError("another project is still being saved; wait until it is done")
-            steps = saving(session, path, self.track.export.formats.ticked)
+            steps = saving(session, Path(name), self.track.export.formats.ticked)
 
             def done(folder: Path) -> None:
                 session.message.emit("info", f"Saved {folder}.")
@@ -227,8 +224,8 @@ def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
 
 _TRAINED = {
     None: "Trained. Next: look at the tracks in step 4.",
-    True: "Fewer held-out answers are wrong than before. Next: look at the tracks in step 4.",
-    False: "No fewer held-out answers are wrong than before: give more in step 2, or undo it (Z).",
+    True: "Better than before on held-out answers. Next: look at the tracks in step 4.",
+    False: "No better than before on held-out answers: give more in step 2, or undo it (Z).",
 }
 """What is told of a training that is known to be better than what it began with, or not."""
 
