@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,67 +11,28 @@ import bridgetrack as bt
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.io.tables import read_detections_csv
+from bridgetrack.tracks.tracks import Tracks
 
 CASES = Path(__file__).resolve().parents[3] / "shared" / "cases"
-Result = Callable[[Path], tuple[int, ...]]
 
 
-def tracked(name: str) -> Result:
-    """Cells, frames and tracks of a movie."""
-
-    def found(case: Path) -> tuple[int, ...]:
-        tracks = bt.track(case / name).tracks
-        return len(tracks.nodes), tracks.geometry.n_frames, tracks.n_tracks
-
-    return found
+def counts(tracks: Tracks) -> tuple[int, ...]:
+    """Cells, frames, tracks and divisions."""
+    divisions = int((tracks.events["event"] == "divide").sum())
+    return len(tracks.nodes), tracks.geometry.n_frames, tracks.n_tracks, divisions
 
 
-def read(name: str) -> Result:
-    """Cells, frames, tracks and divisions of tracks that somebody wrote."""
-
-    def found(case: Path) -> tuple[int, ...]:
-        tracks = bt.read_tracks(case / name)
-        divisions = int((tracks.events["event"] == "divide").sum())
-        return len(tracks.nodes), tracks.geometry.n_frames, tracks.n_tracks, divisions
-
-    return found
-
-
-def opened(name: str) -> Result:
-    """Extent of a movie."""
-
-    def found(case: Path) -> tuple[int, ...]:
-        geometry = bt.open_labels(case / name).geometry
-        return geometry.n_frames, *(geometry.shape or ())
-
-    return found
-
-
-def with_scores(name: str) -> Result:
-    """As `tracked`, with scores of links."""
-
-    def found(case: Path) -> tuple[int, ...]:
-        tracks = bt.track(case / "TRA", link_scores=case / name).tracks
-        return len(tracks.nodes), tracks.geometry.n_frames, tracks.n_tracks
-
-    return found
-
-
-RIGHT: dict[str, tuple[Result, tuple[int, ...]]] = {
-    "cellprofiler_objects": (tracked("cells.csv"), (48, 8, 6)),
-    "napari_points": (tracked("cells.csv"), (48, 8, 6)),
-    "decimal_comma": (tracked("cells.csv"), (48, 8, 6)),
-    "duplicate_rows": (tracked("cells.csv"), (48, 8, 6)),
-    "time_in_seconds": (tracked("cells.csv"), (48, 8, 6)),
-    "micrometres_header": (tracked("cells.csv"), (48, 8, 6)),
-    "folder_growing_dtype": (tracked("labels"), (77, 5, 18)),
-    "frames_zfiles": (opened("."), (6, 3, 280, 300)),
-    "planes_micromanager": (opened("."), (6, 3, 280, 300)),
-    "geff_minutes": (read("tracks.geff"), (17, 6, 3, 0)),
-    "geff_no_axes": (read("tracks.geff"), (17, 6, 3, 0)),
-    "link_scores_one_based": (with_scores("good.csv"), (77, 5, 18)),
+RIGHT = {
+    "cellprofiler_objects/cells.csv": (48, 8, 6, 0),
+    "napari_points/cells.csv": (48, 8, 6, 0),
+    "decimal_comma/cells.csv": (48, 8, 6, 0),
+    "duplicate_rows/cells.csv": (48, 8, 6, 0),
+    "time_in_seconds/cells.csv": (48, 8, 6, 0),
+    "micrometres_header/cells.csv": (48, 8, 6, 0),
+    "geff_minutes/tracks.geff": (17, 6, 3, 0),
+    "geff_no_axes/tracks.geff": (17, 6, 3, 0),
 }
-"""Cases with what is right by their README."""
+"""What is right by the README of a case."""
 
 REFUSED: dict[str, tuple[str, str]] = {
     "positions_xy": (".", "several positions"),
@@ -85,8 +45,8 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 def case(name: str) -> Path:
-    """The folder of a case; skips the test where it is absent."""
-    if not (CASES / name).is_dir():
+    """A file or folder of the cases; skips the test where it is absent."""
+    if not (CASES / name).exists():
         pytest.skip(f"the case {name} is not beside the project")
     return CASES / name
 
@@ -94,8 +54,24 @@ def case(name: str) -> Path:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", RIGHT)
 def test_it_is_read_as_its_maker_meant_it(name: str) -> None:
-    found, right = RIGHT[name]
-    assert found(case(name)) == right
+    path = case(name)
+    tracks = bt.track(path).tracks if path.suffix == ".csv" else bt.read_tracks(path)
+    assert counts(tracks) == RIGHT[name]
+
+
+@pytest.mark.parametrize("name", ["ctc_division_gap", "ctc_extra_columns"])
+def test_divisions_of_other_programs_are_read(name: str) -> None:
+    assert counts(bt.read_tracks(case(name) / "01_GT"))[-1] == 1
+
+
+def test_types_that_grow_from_file_to_file() -> None:
+    assert counts(bt.track(case("folder_growing_dtype/labels")).tracks)[:3] == (77, 5, 18)
+
+
+@pytest.mark.parametrize("name", ["frames_zfiles", "planes_micromanager"])
+def test_a_file_for_every_plane(name: str) -> None:
+    geometry = bt.open_labels(case(name)).geometry
+    assert (geometry.n_frames, geometry.shape) == (6, (3, 280, 300))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -113,11 +89,6 @@ def test_tables_of_twenty_programs_hold_the_same_three_cells() -> None:
     assert {(len(t), t.geometry.n_frames, t.geometry.ndim) for t in tables} == {(12, 4, 2)}
 
 
-@pytest.mark.parametrize("gap", ["ctc_division_gap", "ctc_extra_columns"])
-def test_divisions_of_other_programs_are_read(gap: str) -> None:
-    assert read("01_GT")(case(gap))[3] == 1
-
-
 def test_a_damaged_mask_of_a_truth_is_no_empty_frame() -> None:
     with pytest.raises(InputError, match="man_track003"):
         bt.read_tracks(case("ctc_damaged_mask") / "TRA")
@@ -125,10 +96,12 @@ def test_a_damaged_mask_of_a_truth_is_no_empty_frame() -> None:
 
 def test_scores_of_links_that_fit_nothing_are_counted() -> None:
     folder = case("link_scores_one_based")
+    masks, right = folder / "TRA", (77, 5, 18)
+    assert counts(bt.track(masks, link_scores=folder / "good.csv").tracks)[:3] == right
     with pytest.raises(InputError, match="from 1"):
-        with_scores("one_based.csv")(folder)
+        bt.track(masks, link_scores=folder / "one_based.csv")
     with pytest.warns(BridgetrackWarning, match="2 of"):
-        assert with_scores("beyond.csv")(folder) == (77, 5, 18)
+        assert counts(bt.track(masks, link_scores=folder / "beyond.csv").tracks)[:3] == right
 
 
 def test_names_in_files_give_no_commands_to_the_terminal(

@@ -25,9 +25,8 @@ EDGES = [(0, 1, "move"), (1, 2, "divide"), (1, 3, "divide")]
 
 def test_the_metadata_is_complete(tmp_path: Path) -> None:
     physical = {"scale": (0.5, 0.25), "unit": "micrometer", "frame_interval": 3.0}
-    write_geff(
-        tracks_of(DIVISION, EDGES, **physical), tmp_path / "a.geff", labels_path="labels.tif"
-    )
+    tracks = tracks_of(DIVISION, EDGES, **physical)
+    write_geff(tracks, tmp_path / "a.geff", labels_path="labels.tif")
     validate_structure(tmp_path / "a.geff")
     graph = read_to_memory(tmp_path / "a.geff")
     metadata = graph["metadata"]
@@ -42,6 +41,9 @@ def test_the_metadata_is_complete(tmp_path: Path) -> None:
     ]
     assert set(metadata.extra["bridgetrack"]) == {"version", "format", "geometry", "links", "notes"}
     assert metadata.track_node_props == {"tracklet": "track_id", "lineage": "lineage_id"}
+    ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
+    assert validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
+    assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
     assert metadata.display_hints is not None
     assert [o.path for o in metadata.related_objects or []] == ["labels.tif"]
 
@@ -60,15 +62,6 @@ def test_ids_that_break_the_rules_are_not_called_tracklets(
 ) -> None:
     write_geff(tracks_of(nodes, edges), tmp_path / "a.geff")
     assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is None
-
-
-def test_what_is_called_a_tracklet_is_one(tmp_path: Path) -> None:
-    tracks = tracks_of(DIVISION, EDGES)
-    write_geff(tracks, tmp_path / "a.geff")
-    assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is not None
-    ids, edges = tracks.nodes["id"], tracks.edges[["source", "target"]].to_numpy()
-    assert validate_lineages(ids, edges, tracks.nodes["lineage_id"])[0]
-    assert validate_tracklets(ids, edges, tracks.nodes["track_id"])[0]
 
 
 def foreign(path: Path, step: int = 1, more: Any = None, **changes: Any) -> Path:

@@ -59,6 +59,8 @@ def test_stacks_and_pixels(tmp_path: Path) -> None:
 def test_files_that_are_no_tracks(tmp_path: Path) -> None:
     with pytest.raises(bt.BridgetrackError, match="no such file"):
         bt.read_tracks(tmp_path / "none.xml")
+    with pytest.raises(bt.BridgetrackError, match=r"\.py: no tracks are known"):
+        bt.read_tracks(Path(__file__))
     other = tmp_path / "other.xml"
     other.write_text("<svg/>")
     with pytest.raises(bt.BridgetrackError, match=r"other\.xml: this is not what Save writes"):
@@ -66,16 +68,6 @@ def test_files_that_are_no_tracks(tmp_path: Path) -> None:
     other.write_text(CELLS.read_text(encoding="utf-8")[:2000])
     with pytest.raises(bt.BridgetrackError, match=r"other\.xml: cannot be read"):
         bt.read_tracks(other)
-
-
-def test_every_kind_of_file_has_the_same_door(tmp_path: Path) -> None:
-    tracks = bt.read_tracks(CELLS)
-    bt.write_results(tracks, None, tmp_path / "out", ["csv", "geff"])
-    for name in ("detections.csv", "tracks.geff"):
-        again = bt.read_tracks(tmp_path / "out" / name)
-        assert again.edges.equals(tracks.edges)
-    with pytest.raises(bt.BridgetrackError, match=r"\.py: no tracks are known"):
-        bt.read_tracks(Path(__file__))
 
 
 def test_other_xml_is_left_to_others(tmp_path: Path) -> None:

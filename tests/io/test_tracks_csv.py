@@ -119,4 +119,7 @@ def test_edges_of_rows_without_a_position_are_left_out(tmp_path: Path) -> None:
     )
     assert tracks.nodes["id"].tolist() == [0, 2, 3]
     assert tracks.edges[["source", "target"]].to_numpy().tolist() == [[2, 3]]
-    assert any("1 edges of the rows left out" in note for note in tracks.notes)
+    assert tracks.notes == (
+        "1 row without a position, such as row 3, left out",
+        "1 edges of the rows left out were left out",
+    )

@@ -88,19 +88,6 @@ def test_the_sample() -> None:
         check_labels(open_movie(sample_folder() / "01"))
 
 
-@pytest.mark.parametrize(
-    ("name", "image"),
-    [("HL60-3D-small/01", True), ("MouseEpidermis-01-masks/01_GT/TRA", False)],
-)
-def test_real_movies(shared_data: Path, name: str, image: bool) -> None:
-    movie = open_movie(shared_data / name)
-    if not image:
-        check_labels(movie)
-        return
-    with pytest.raises(InputError, match="looks like an image"):
-        check_labels(movie)
-
-
 def test_a_mask_of_yes_and_no_is_refused_and_one_cell_in_pieces_is_not() -> None:
     frames = np.zeros((3, 40, 40), dtype=np.uint8)
     frames[:, 5:15, 5:15] = 255

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import zarr
 
-from bridgetrack.errors import OutputError
 from bridgetrack.movie import Geometry, label_writer, open_labels, save_labels
 
 RNG = np.random.default_rng(5)
@@ -78,15 +77,3 @@ def test_every_frame_is_on_disk_before_the_next_is_asked_for(tmp_path: Path) -> 
             stored.append(len([p for p in store.rglob("*") if p.is_file()]))
             write(frame)
     assert stored[1] < stored[2]
-
-
-def test_what_others_wrote_is_not_replaced(tmp_path: Path) -> None:
-    foreign = zarr.create_group(tmp_path / "image.zarr", attributes={"ome": {"version": "0.5"}})
-    foreign.create_array("0", shape=(4,), dtype="uint8")[:] = 7
-    (tmp_path / "folder.zarr").mkdir()
-    (tmp_path / "folder.zarr" / "notes.txt").write_text("mine")
-    (tmp_path / "file.zarr").write_text("mine")
-    for name in ("image.zarr", "folder.zarr", "file.zarr"):
-        with pytest.raises(OutputError, match="not written by Bridgetrack"):
-            save_labels(TYX, tmp_path / name)
-    assert (zarr.open_group(tmp_path / "image.zarr", mode="r")["0"][:] == 7).all()

@@ -240,14 +240,6 @@ def test_a_movie_larger_than_memory_opens(tmp_path: Path) -> None:
     assert movie.frame(39999).max() == 0
 
 
-def test_real_movies(shared_data: Path) -> None:
-    folder = shared_data / "HL60-3D-small" / "01"
-    movie = open_movie(folder)
-    assert movie.geometry.ndim == 3
-    last = sorted(folder.glob("t*.tif"))[-1]
-    np.testing.assert_array_equal(movie.frame(movie.n_frames - 1)[0], tifffile.imread(last))
-
-
 def test_without_bioio_it_is_told_what_to_install(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "bioio", None)
     (tmp_path / "a.nd2").write_bytes(b"abc")
