@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class BridgetrackError(Exception):
@@ -26,7 +27,19 @@ class OutputError(BridgetrackError):
 
 
 class ContradictionError(BridgetrackError):
-    """Annotations or fixed events contradict each other."""
+    """Annotations or fixed events contradict each other.
+
+    Parameters
+    ----------
+    message
+        What contradicts what.
+    annotations
+        Those that it describes, so that a window can name their cells in its own way.
+    """
+
+    def __init__(self, message: str, annotations: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.annotations = tuple(annotations)
 
 
 class ModelError(BridgetrackError):

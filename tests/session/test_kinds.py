@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.anchor import cell_refs, event_refs
+from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import unclear_kinds, unclear_remarks
 from bridgetrack.pipeline.runs import RunInputs, track_again
 from bridgetrack.progress import run
+from bridgetrack.session.session import Session
 from doubtful_kind import as_if
 
 
@@ -58,3 +59,20 @@ def test_several_of_which_none_is_clear_are_noticed(session):
     tracking = session.tracking
     assert (tracking.scene.hypotheses.event[tracking.solution.chosen] == Event.MERGE).sum() == 1
     assert unclear_kinds(as_if(tracking, [0.0, 0.9, 0.2])) == {}
+
+
+def test_answers_that_cannot_all_hold_are_named_as_the_window_names_cells():
+    labels = np.zeros((2, 40, 40), dtype=np.uint16)
+    labels[0, 10:18, 16:24] = 7
+    labels[1, 10:18, 10:18], labels[1, 10:18, 22:30] = 8, 9
+    session, heard = Session(labels), []
+    session.message.connect(lambda *said: heard.append(said))
+    session.set_kinds(EventKinds.without(["divisions", "splits"]))
+    refs = cell_refs(session.scene.detections, np.array([1, 2]))
+    names = [session.names(ref) for ref in refs]
+    for ref in refs:  # both come from the one cell before
+        session.edits.note(Kind.REJECT, EventRef(Event.FALSE, (ref,)), "click")
+        session.edits.note(Kind.REJECT, EventRef(Event.APPEAR, (), (ref,)), "click")
+    [words] = [told for level, told in heard if level == "error"]
+    assert "these cannot all be true" in words and "cell 8" not in words
+    assert all(f"not: {name} in frame 1 appears" in words for name in names)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.annotations.anchor import Anchored, anchor
-from bridgetrack.annotations.annotation import Kind, Name, by_label, describe
+from bridgetrack.annotations.annotation import Kind, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.arrays import Index, Mask
@@ -183,7 +183,7 @@ def propose(
     return Scene.of(labels, evidence, hypotheses, features or default_features(), anchored, kinds)
 
 
-def check_kinds(annotations: AnnotationSet, kinds: EventKinds, name: Name = by_label) -> None:
+def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
     """Refuse annotations that name events of kinds that do not occur.
 
     Raises a `ContradictionError` naming the first such annotation.
@@ -194,10 +194,11 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds, name: Name = by_l
         named = [e.event for e in annotation.events]
         meant = annotation.kind in (Kind.CONFIRM, Kind.ONE_OF)
         if meant and kinds.absent.issuperset(named):
-            without = kind_words(named[0])
+            name = kind_words(named[0])
             raise ContradictionError(
-                f"the annotation {annotation.id} says: {describe(annotation, name)}, but the movie "
-                f"is said to be without {without}; remove the annotation, or let there be {without}"
+                f"the annotation {annotation.id} says: {describe(annotation)}, but the movie is "
+                f"said to be without {name}; remove the annotation, or let there be {name}",
+                [annotation],
             )
 
 

@@ -223,7 +223,8 @@ def explain_contradiction(scene: Scene) -> ContradictionError:
     named = "; ".join(f"{describe(a)} ({a.id})" for a in annotations)
     return ContradictionError(
         f"annotations contradict each other: these cannot all be true: {named}. "
-        "Remove or change one of them"
+        "Remove or change one of them",
+        annotations,
     )
 
 

@@ -30,6 +30,7 @@ class BackgroundWork:
     progress = Signal(str, object)
 
     def __init__(self) -> None:
+        self.words_of: Callable[[Exception], str] = str
         # What is under way: set to stop it, and what it is in words.
         self._active: dict[str, tuple[Event, str]] = {}
 
@@ -117,7 +118,7 @@ class BackgroundWork:
         if not len(self.message):
             raise error
         # A movie without a file is called an array, which says nothing in a window.
-        words = str(error).removeprefix(f"{Movie.source}: ")
+        words = self.words_of(error).removeprefix(f"{Movie.source}: ")
         self.message.emit("error", words)
 
     @contextmanager

@@ -33,7 +33,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, InputError, plural
+from bridgetrack.errors import BridgetrackError, ContradictionError, InputError, plural
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
@@ -137,6 +137,7 @@ class Session:
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.model, self.kinds = model or shipped_model(), EVERYTHING
+        self.work.words_of = self._error_words
         # What panels and parts ask of the work is asked of the session.
         self.message, self.progress = self.work.message, self.work.progress
         self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
@@ -361,6 +362,12 @@ class Session:
             self._said[answer] = describe(answer, self.questions.name)
         return self._said[answer]
 
+    def _error_words(self, error: Exception) -> str:
+        words = str(error)
+        for answer in error.annotations if isinstance(error, ContradictionError) else ():
+            words = words.replace(describe(answer), self.words_of(answer))
+        return words
+
     @property
     def start(self) -> Model:
         """What learning starts from: the model in use, or what that one began with.
@@ -413,7 +420,7 @@ class Session:
             return
         with self.telling():
             if self.annotations is not None:
-                check_kinds(self.annotations, kinds, self.questions.name)
+                check_kinds(self.annotations, kinds)
             if self.answers is None:
                 self.kinds = kinds
             self.settings.write(undoable=True, without=list(kinds.words))

@@ -68,9 +68,9 @@ _AFTER = 20
 class AnswersModel(QAbstractListModel):
     """Answers as lines, made as they are looked at, with all of each in words as a tip."""
 
-    def __init__(self, names: Callable[[], Name]) -> None:
+    def __init__(self, name: Name) -> None:
         super().__init__()
-        self._names = names
+        self._name = name
         self.answers: list[Answer] = []
         self._unusual: set[str] = set()
 
@@ -92,22 +92,22 @@ class AnswersModel(QAbstractListModel):
             return self.words(answer)
         if role == Qt.ItemDataRole.ToolTipRole and isinstance(answer, MaskAnswer):
             return describe_masks(answer.frame, answer.kind)
-        return describe(answer, self._names()) if role == Qt.ItemDataRole.ToolTipRole else None
+        return describe(answer, self._name) if role == Qt.ItemDataRole.ToolTipRole else None
 
     def words(self, answer: Answer) -> str:
         """The frame, the sign and the answer."""
         if isinstance(answer, MaskAnswer):
             return f"frame {answer.frame}: {MEND_SIGNS[answer.kind]} {MASKS[answer.kind]}"
         sign = ("⚠ " if answer.id in self._unusual else "") + LOOKS[answer.events[0].event].sign
-        return f"frame {answer.cells[0].frame}: {sign} {short_answer(answer, self._names())}"
+        return f"frame {answer.cells[0].frame}: {sign} {short_answer(answer, self._name)}"
 
 
 class AnswersList(QListView):
     """Lists answers; a click calls `jump` with one."""
 
-    def __init__(self, names: Callable[[], Name], jump: Callable[[Answer], None]) -> None:
+    def __init__(self, name: Name, jump: Callable[[Answer], None]) -> None:
         super().__init__()
-        self.listed = AnswersModel(names)
+        self.listed = AnswersModel(name)
         self.setModel(self.listed)
         self.setUniformItemSizes(True)  # thousands are there at once
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -292,7 +292,7 @@ class AnnotatePanel(Panel):
 
     def _answers(self) -> QWidget:
         tab = Column()
-        self.given = AnswersList(lambda: self.session.names, self.state.visit)
+        self.given = AnswersList(self.questions.name, self.state.visit)
         tab.column.addWidget(self.given, 1)
         self.remove = button(
             "Delete selected", "Answers that are deleted can be brought back by Undo",
