@@ -139,7 +139,6 @@ def test_what_is_far_smaller_than_usual_is_doubted_and_what_is_far_larger_a_litt
     cells = area * np.exp(rng.normal(0, spread, 300))
     specks = np.full(200, area / 12)  # many, but less sure
     size = usual_size([cells, specks], [np.full(300, 2.0), np.full(200, 1.0)])
-    assert size is not None
     assert abs(size.centre - np.log(area)) < 0.15
     larger = size.doubt(area * np.array([1.0, 1.15, 2.0, 4.0, 20.0]))
     assert larger[:2].tolist() == [0, 0] and (np.diff(larger) >= 0).all() and larger[-1] > 1
@@ -157,7 +156,6 @@ def test_debris_that_is_as_sure_and_as_frequent_does_not_count_as_cells() -> Non
         for _ in range(12)
     ]
     size = usual_size(frames, [np.full(13, 2.0)] * 12)
-    assert size is not None
     assert abs(size.centre - np.log(4000)) < 0.15
     assert size.doubt(np.array([600.0]))[0] > 5
     assert size.doubt(np.array([3000.0, 4000.0, 5000.0])).max() == 0
@@ -165,12 +163,12 @@ def test_debris_that_is_as_sure_and_as_frequent_does_not_count_as_cells() -> Non
     # Cells of an embryo, which become smaller with every division, are not debris.
     embryo = [np.full(2**k, 4000.0 / 2**k) for k in range(6)]
     small = usual_size(embryo, [np.full(len(a), 2.0) for a in embryo])
-    assert small is not None and small.doubt(embryo[-1]).max() == 0
+    assert small.doubt(embryo[-1]).max() == 0
     assert not small.none(np.array([1, 125, 4000])).any()
     # Nor are cells beside a clump that is larger than all of them together.
     clump = [np.append(np.full(30, 100.0), 4000.0)] * 5
     beside = usual_size(clump, [np.full(31, 2.0)] * 5)
-    assert beside is not None and beside.doubt(np.array([100.0]))[0] == 0
+    assert beside.doubt(np.array([100.0]))[0] == 0
 
 
 def nested(*radii: float) -> Regions:

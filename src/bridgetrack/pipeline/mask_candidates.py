@@ -127,8 +127,8 @@ class MaskReader:
             scores += LOYALTY * brought
             scores += (1 - score.own) * READING_LOYALTY * much_alike(regions, read)
             drawn = regions.voted(SOURCE)
-            wrong = (targets(regions, self.answers) < 0) | (score.debris(regions.area) & ~brought)
-            wrong &= ~drawn
+            debris = score.size.none(regions.area) & ~brought
+            wrong = ((targets(regions, self.answers) < 0) | debris) & ~drawn
             sure = drawn | ((brought | read) & ~wrong)
             kept = prune(regions, np.where(wrong, -np.inf, scores), PER_CELL, sure=sure)
             part = regions.select(kept)

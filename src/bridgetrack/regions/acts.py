@@ -250,7 +250,7 @@ class _Part:
         regions = propose_frame(view)
         [known] = described(iter([Described(regions, describe_frame(regions, view))]))
         odds = site.score.start.log_odds(known.features)
-        worth = expit(odds - site.score.doubt(regions.area.astype(np.float64)))
+        worth = expit(odds - site.score.size.doubt(regions.area.astype(np.float64)))
         low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
         return [regions.mask(r) for r in range(len(regions))], worth

@@ -156,10 +156,10 @@ _REAL = ("threshold", "value")
 
 @dataclass(frozen=True)
 class CellSize:
-    """Usual size of the cells of a movie."""
+    """Usual size of the cells of a movie; by default it is not known, and nothing is doubted."""
 
-    centre: float  # median of the log of the area (in 3D of the volume), in pixels
-    spread: float  # standard deviation towards small cells
+    centre: float = 0.0  # median of the log of the area (in 3D of the volume), in pixels
+    spread: float = _LEAST_SPREAD  # standard deviation towards small cells
     above: float = np.inf  # the same towards large ones
     debris: bool = False  # whether much smaller things, as sure as cells, lie beside them
 
@@ -185,8 +185,8 @@ class CellSize:
 
 def usual_size(
     areas: Sequence[Array], scores: Sequence[Array], cut: Sequence[Mask] | None = None
-) -> CellSize | None:
-    """Size of the surer half of the cells that were chosen in some frames; None without cells.
+) -> CellSize:
+    """Size of the surer half of the cells that were chosen in some frames.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def usual_size(
         Which of them the frame's edge cuts: small as they may be, they are no debris.
     """
     if not any(len(a) for a in areas):
-        return None
+        return CellSize()
     least = np.median(np.concatenate(scores))
     sure = [a[score >= least] for a, score in zip(areas, scores, strict=True)]
     area = np.concatenate(sure)
@@ -258,7 +258,7 @@ class MovieScore:
     """How likely the candidates of one movie are cells."""
 
     start: RegionScore  # the score in general
-    size: CellSize | None = None  # how large cells are in this movie; None where that is not known
+    size: CellSize = CellSize()  # how large cells are in this movie
     trees: MovieTrees | None = None  # what was learned from this movie; None where nothing was
     share: float = 0.0  # how much of a say the trees have, 0 to 1
     answers: frozenset[str] = frozenset()  # ids of the answers about masks that it was learned with
@@ -270,10 +270,6 @@ class MovieScore:
 
     def log_odds(self, regions: Regions, features: Array) -> Array:
         """Log-odds that each candidate is a cell, shape (R,); features have shape (R, F)."""
-        return self.looks(features) - self.doubt(regions.area.astype(np.float64))
-
-    def looks(self, features: Array) -> Array:
-        """Log-odds by their features alone, shape (R,)."""
         odds = self.start.log_odds(features) - doubt_of_tight(features)
         if self.trees is not None and len(odds):
             trees = self.trees.log_odds(features)
@@ -281,15 +277,7 @@ class MovieScore:
             # between one cell and two.
             trees = np.where(trees > 0, (1 - HALF * self.own) * trees, trees)
             odds = (1 - self.share) * odds + self.share * trees
-        return odds
-
-    def doubt(self, area: Array) -> Array:
-        """What smallness takes off the log-odds of candidates with so many pixels, shape (R,)."""
-        return np.zeros(len(area)) if self.size is None else self.size.doubt(area)
-
-    def debris(self, area: Index) -> Mask:
-        """Which candidates with so many pixels are no cells in any case, shape (R,)."""
-        return np.zeros(len(area), dtype=bool) if self.size is None else self.size.none(area)
+        return odds - self.size.doubt(regions.area.astype(np.float64))
 
 
 def share_of(checked: int, mended: int, wrong: float) -> float:
