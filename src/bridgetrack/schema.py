@@ -15,7 +15,8 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -152,19 +153,29 @@ class FileFormat(Generic[E, T]):
     def read(self, path: Path | str) -> T:
         """The content of a file.
 
-        Raises a `BridgetrackError` `error`, where it is missing or not valid; the message names the
-        file and the place.
+        Raises an `error` where it is missing or not valid; the message names the file and the
+        place.
         """
-        return self.parse(read_text(as_path(path), self.what, self.error, self.largest), str(path))
+        with self._raising():
+            return self.parse(read_text(as_path(path), self.what, self.largest), str(path))
 
     def parse(self, text: str, where: str) -> T:
         """The content of a file's text; raises as `read`, with `where` as the file."""
-        return self.check(parse_json(text, self.what, where, self.error), where)
+        with self._raising():
+            return self.check(parse_json(text, self.what, where), where)
 
     def check(self, content: Any, where: str) -> T:
         """The content of a file as JSON values; raises as `read`, with `where` as the file."""
-        value: T = check(Annotated[Any, self.nested], content, where, self.error)
-        return value
+        with self._raising():
+            value: T = check(Annotated[Any, self.nested], content, where)
+            return value
+
+    @contextmanager
+    def _raising(self) -> Iterator[None]:
+        try:
+            yield
+        except InputError as error:
+            raise self.error(str(error)) from error
 
     def _made(self, content: Any) -> T:
         if not isinstance(content, dict) or content.get("format") != self.name:
@@ -185,61 +196,49 @@ class FileFormat(Generic[E, T]):
         )
 
 
-def check(schema: Any, content: Any, where: str, error: type[BridgetrackError] = InputError) -> Any:
+def check(schema: Any, content: Any, where: str) -> Any:
     """Content of a file, JSON values, checked and made into what a type says.
 
     The schema is an `FilePart` class, or a type annotated with `made_by`; `where` is the file, for
-    messages. Raises `error` where the content does not fit.
+    messages. Raises an `InputError` where the content does not fit.
     """
     try:
         return TypeAdapter(schema).validate_python(content)
     except ValidationError as problem:
-        raise error(f"{where}: {_sentence(content, problem)}") from None
+        raise InputError(f"{where}: {_sentence(content, problem)}") from None
 
 
-def read_text(
-    path: Path, what: str, error: type[BridgetrackError] = InputError, largest: int = 20_000_000
-) -> str:
+def read_text(path: Path, what: str, largest: int = 20_000_000) -> str:
     """The text of a file that must not be larger than some bytes.
 
-    Raises a `BridgetrackError` `error`, where it is missing, too large or no text.
+    Raises an `InputError` where it is missing, too large or no text.
     """
-    try:
-        check_readable(path)
-    except InputError as problem:
-        raise error(str(problem)) from problem
+    check_readable(path)
     try:
         if path.stat().st_size > largest:
-            raise error(f"{path}: this is not {what} (it is much too large)")
+            raise InputError(f"{path}: this is not {what} (it is much too large)")
         return path.read_text(encoding="utf-8")
-    except OSError as problem:
-        why = problem.strerror or problem
-        raise error(f"{path}: the file cannot be read ({why})") from problem
-    except UnicodeDecodeError as problem:
-        raise error(f"{path}: this is not {what} (it is not text in UTF-8)") from problem
+    except OSError as error:
+        raise InputError(f"{path}: the file cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: this is not {what} (it is not text in UTF-8)") from error
 
 
-def parse_json(text: str, what: str, where: str, error: type[BridgetrackError] = InputError) -> Any:
-    """JSON values of a text, without NaN and infinity.
-
-    Raises a `BridgetrackError` `error`, where it is no JSON.
-    """
+def parse_json(text: str, what: str, where: str) -> Any:
+    """JSON values of a text, without NaN and infinity; an `InputError` where it is no JSON."""
     try:
         return json.loads(text, parse_constant=_constant)
-    except (ValueError, RecursionError) as problem:
+    except (ValueError, RecursionError) as error:
         if text.lstrip()[:1] in ("{", "["):
-            why = f"this is {what} that is damaged or truncated ({problem}); copy it again or "
-            raise error(f"{where}: {why}restore it from a backup") from problem
-        raise error(f"{where}: this is not {what} ({problem})") from problem
+            why = f"this is {what} that is damaged or truncated ({error}); copy it again or "
+            raise InputError(f"{where}: {why}restore it from a backup") from error
+        raise InputError(f"{where}: this is not {what} ({error})") from error
 
 
 def json_text(
     content: Any, what: str, error: type[BridgetrackError] = InputError, *, ascii_only: bool = True
 ) -> str:
-    """JSON values as the text of a file, with an indent of 1.
-
-    Raises a `BridgetrackError` `error`, where they are not finite JSON values.
-    """
+    """JSON values as the text of a file, with an indent of 1; an `error` where they are none."""
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
         text.encode("utf-8")
