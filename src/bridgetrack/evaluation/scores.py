@@ -21,6 +21,7 @@ from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
 from bridgetrack.io.results import read_tracks
 from bridgetrack.movie.movie import Movie
+from bridgetrack.tracks.table import sights
 from bridgetrack.tracks.tracks import Tracks
 
 
@@ -116,17 +117,15 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
     # the matrices of py-ctcmetrics are as large as the largest label
     table[:, 0] = np.arange(len(old)) + 1
     table[:, 3] = np.where(table[:, 3] > 0, np.searchsorted(old, table[:, 3]) + 1, 0)
-    top, number = len(old) + 1, np.searchsorted(old, form.label) + 1
-    key, cell = np.unique(nodes["frame"].to_numpy() * top + number, return_inverse=True)
-    frame, label = key // top, key % top
-    weight = np.maximum(nodes["area"].to_numpy(dtype=np.float64), 1e-9)
-    sums = [
-        np.bincount(cell, weights=weight * nodes[axis].to_numpy(dtype=np.float64))
-        for axis in tracks.geometry.axes
-    ]
-    position = np.column_stack(sums) / np.bincount(cell, weights=weight)[:, None]
-    edges = followers(pd.DataFrame({"frame": frame, "label": label}), table).to_numpy()
-    position *= tracks.geometry.scale_array
+    number = np.searchsorted(old, form.label) + 1
+    cells = sights(replace(tracks, nodes=nodes.assign(track_id=number)))
+    cells = cells.rename(columns={"track_id": "label"})
+    cells = cells.sort_values(["frame", "label"], ignore_index=True)
+    frame, label = (cells[name].to_numpy(dtype=np.int64) for name in ("frame", "label"))
+    top = len(old) + 1
+    cell = np.searchsorted(frame * top + label, nodes["frame"].to_numpy() * top + number)
+    position = cells[list(tracks.geometry.axes)].to_numpy(dtype=np.float64)
+    edges = followers(cells, table).to_numpy()
     return LineageGraph(tracks, labels, frame, label, position, table, edges, cell)
 
 
