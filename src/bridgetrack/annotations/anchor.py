@@ -177,7 +177,7 @@ def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) 
     place, rounding = pixel * scale, ROUNDING * float(scale.max())
     if not len(detections):
         return np.where(frame < detections.geometry.n_frames, _NOTHING_NEAR, _NO_FRAME)
-    named = np.array([_row_of(detections, *c.cell) for c in cells], dtype=np.int64)
+    named = np.array([detections.find(*c.cell) for c in cells], dtype=np.int64)
     away = np.linalg.norm(detections.position[named] - place, axis=1)
     away[named < 0] = np.inf
     # Where a cell lies where it lay, to a rounding, nothing else can be nearer by more than that.
@@ -198,15 +198,6 @@ def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) 
             row[unsure] = np.where((covering >= 0) & ~chance, covering, row[unsure])
     _part_shared(row, by_label, place, detections.position, diameter * REACH)
     return row
-
-
-def _row_of(detections: Detections, frame: int, label: int) -> int:
-    """Row of the detection with a label; -1 where there is none."""
-    if not 0 <= frame < detections.geometry.n_frames:
-        return -1
-    rows = detections.rows(frame)
-    k = rows.start + int(np.searchsorted(detections.label[rows], label))
-    return k if k < rows.stop and detections.label[k] == label else -1
 
 
 def _two_nearest(detections: Detections, frame: Index, place: Array) -> tuple[Array, Index]:
@@ -239,7 +230,7 @@ def _covering(detections: Detections, frame: Index, pixel: Array, labels: Movie)
             at = tuple(np.rint(pixel[k]).astype(np.int64).tolist())
             inside = all(0 <= a < n for a, n in zip(at, image.shape, strict=True))
             label = int(image[at]) if inside else 0
-            found[k] = _row_of(detections, t, label) if label > 0 else -1
+            found[k] = detections.find(t, label) if label > 0 else -1
     return found
 
 

@@ -143,14 +143,20 @@ class Detections:
         InputError
             Where there is no such detection; the message lists some that there are.
         """
-        rows = self.rows(frame) if 0 <= frame < self.geometry.n_frames else slice(0, 0)
-        labels = self.label[rows]
-        k = int(np.searchsorted(labels, label))
-        if k >= len(labels) or labels[k] != label:
+        row = self.find(frame, label)
+        if row < 0:
             raise InputError(
                 f"there is no cell with label {label} in frame {frame}; {self._there(frame)}"
             )
-        return rows.start + k
+        return row
+
+    def find(self, frame: int, label: int) -> int:
+        """Row of the detection with this identity, -1 where there is none."""
+        if not 0 <= frame < self.geometry.n_frames:
+            return -1
+        rows = self.rows(frame)
+        k = rows.start + int(np.searchsorted(self.label[rows], label))
+        return k if k < rows.stop and self.label[k] == label else -1
 
     def _there(self, frame: int) -> str:
         """Some labels of a frame for messages, or the frames where there is no such frame."""
