@@ -301,7 +301,7 @@ def find_cells(
     beside = tuple(map(open_labels, labels))
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
-    search = CellSearch.of(movie, how)
+    search = CellSearch(movie, how)
     found = run(search.steps(said, weights, channel=channel, client=client), progress)
     return Masks(open_labels(search.labels, **scale_of(movie.geometry)), found.finding, channel)
 
@@ -343,7 +343,7 @@ def repair(
     """
     cells, movie = repairable(*open_cells(labels, image, OpenOptions(**reading)))
     said = _mask_answers(answers, movie)
-    search, weights = CellSearch.of(movie, Finding(given=cells)), open_model(model)
+    search, weights = CellSearch(movie, Finding(given=cells)), open_model(model)
     found = run(search.steps(said, weights, channel=channel, client=client), progress)
     mended = open_labels(search.labels, **scale_of(cells.geometry))
     return Masks(mended, found.finding, channel, found.changes)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit
 
 from bridgetrack.errors import BridgetrackError, InputError, Note, NoteKind, OutputError
 from bridgetrack.files import check_file, resolved, signed, writing
@@ -25,6 +24,7 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.runs import RunInputs, open_model, run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
+from bridgetrack.tracks.table import certainty_of
 from bridgetrack.tracks.tracks import EDGE_EVENTS, MARGIN
 
 TABLE = "batch.csv"
@@ -130,9 +130,8 @@ def _tried(
 def _certainty(tracking: Tracking) -> dict[str, float]:
     """How certain the events of a tracked movie are that join cells."""
     events = tracking.tracks.events
-    joining = events.loc[events["event"].isin(EDGE_EVENTS), MARGIN]
-    margin = joining.to_numpy(dtype=np.float64)
-    sure = expit(margin[~np.isnan(margin)])
+    joining = events.loc[events["event"].isin(EDGE_EVENTS), MARGIN].dropna()
+    sure = certainty_of(joining.to_numpy(dtype=np.float64))
     if not len(sure):
         return {}
     doubtful = (sure < DOUBTFUL).mean()
@@ -141,8 +140,8 @@ def _certainty(tracking: Tracking) -> dict[str, float]:
 
 def _ordered(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
     """The rows as a table, least certain first and failed ones last; what is not known is empty."""
-    named = [{("divisions" if k == "divide" else k): v for k, v in row.items()} for row in rows]
-    table = pd.DataFrame(named, columns=list(_COLUMNS)).astype(dict.fromkeys(_COUNTS, "Int64"))
+    table = pd.DataFrame(rows).rename(columns={"divide": "divisions"})
+    table = table.reindex(columns=list(_COLUMNS)).astype(dict.fromkeys(_COUNTS, "Int64"))
     table = table.assign(failed=table["problem"] != "")
     order = ["failed", "certainty", "movie"]
     table = table.sort_values(order, na_position="first", ignore_index=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Generator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
 
@@ -367,14 +367,11 @@ class CellSearch:
     # movie, finding: where it looks, and how
     movie: Movie
     finding: Finding
-    labels: NDArray[np.int32]  # cells found, shape (T, [Z,] Y, X); 0 in frames to come
+    labels: NDArray[np.int32] = field(init=False)  # shape (T, [Z,] Y, X); 0 in frames to come
     done: int = 0  # frames found, counted once they are complete: another thread may read them
 
-    @classmethod
-    def of(cls, movie: Movie, finding: Finding) -> CellSearch:
-        """One that has found nothing yet."""
-        shape = (movie.n_frames, *(movie.geometry.shape or ()))
-        return cls(movie, finding, np.zeros(shape, dtype=np.int32))
+    def __post_init__(self) -> None:
+        self.labels = np.zeros((self.movie.n_frames, *(self.movie.geometry.shape or ())), np.int32)
 
     def steps(
         self, answers: MaskAnswers | None = None, weights: Model | None = None, **where: Any

@@ -253,7 +253,7 @@ class FindCells(Column):
         session = self._panel.session
         finding, weights = replace(self._finding(), settings=settings), session.model
         said = self._source.said_of_masks()
-        search = self._search = CellSearch.of(movie, finding)
+        search = self._search = CellSearch(movie, finding)
         self._looked_in = layer
 
         def work() -> Steps[FoundMasks]:
