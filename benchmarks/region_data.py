@@ -21,7 +21,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import Regions, regions_of_labels, shared_pixels
+from bridgetrack.regions.regions import regions_of_labels, shared_pixels
 from bridgetrack.segmentation import SegmentationSettings
 from bridgetrack.segmentation.builtin import FrameView, complete_settings
 from bridgetrack.segmentation.readings import estimate_settings
@@ -32,120 +32,42 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @dataclass(frozen=True)
 class Film:
-    """Frames and their true cells.
+    """Frames and their true cells, shape (T, Y, X)."""
 
-    Parameters
-    ----------
-    name
-        In tables.
-    image
-        Shape (T, [Z,] Y, X).
-    truth
-        Labels, shape of the image.
-    scale
-        Pixel size per axis.
-    blocks
-        First and last frame of stretches that are looked at.
-    settings
-        To look with; None for what the program finds out about the film by itself.
-    """
-
-    name: str
-    image: Any
-    truth: Any
-    scale: tuple[float, ...]
-    blocks: tuple[tuple[int, int], ...]
+    name: str  # in tables
+    image: NDArray[Any]
+    truth: NDArray[Any]
+    # to look with; None for what the program finds out about the film by itself
     settings: SegmentationSettings | None = None
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Candidates of one frame and how right they are.
+def candidates(film: Film) -> Iterator[tuple[Array, Index, Array]]:
+    """Features and targets of the candidates of every frame, and the best overlap of every cell.
 
-    Parameters
-    ----------
-    film
-        Name of the film.
-    t
-        Frame.
-    regions, features
-        Candidates and their features.
-    cell, iou
-        The true cell that each overlaps most, -1 for none, and by how much, shape (R,).
-    best
-        Best overlap of any candidate, per true cell, shape (n,).
+    The target is 1 for right candidates, 0 for wrong ones, -1 for those that are nearly right.
+    Right is within 0.15 of the best candidate of a cell, which overlaps it by more than half of the
+    union; nearly right is within 0.2. Which of several good outlines a person would draw differs
+    between movies.
     """
-
-    film: str
-    t: int
-    regions: Regions
-    features: Array
-    cell: NDArray[np.int64]
-    iou: Array
-    best: Array
-
-    @property
-    def target(self) -> NDArray[np.int64]:
-        """1 for right candidates, 0 for wrong ones, -1 for those that are nearly right.
-
-        Right is within 0.15 of the best candidate of a cell, which overlaps it by more than half
-        of the union; nearly right is within 0.2. Which of several good outlines a person would
-        draw differs between movies.
-        """
-        best = np.where(self.cell >= 0, np.append(self.best, 0.0)[self.cell], 0.0)
-        right = (self.iou > 0.5) & (self.iou >= best - 0.15)
-        nearly = (self.iou > 0.4) & (self.iou >= best - 0.2)
-        return np.where(right, 1, np.where(nearly, -1, 0))
-
-
-def candidates(film: Film, settings: SegmentationSettings | None = None) -> Iterator[Candidates]:
-    """Candidates of the frames of a film that are looked at."""
-    settings = settings or film.settings or settings_of(film)
-    for first, last in film.blocks:
-        frames = (
-            Described(regions, describe_frame(regions, view))
-            for t in range(first, last + 1)
-            for view in [FrameView(film.image[t], settings, film.scale)]
-            for regions in [propose_frame(view, t=t)]
-        )
-        for t, one in zip(range(first, last + 1), described(frames), strict=True):
-            cell, iou, best = matched(one.regions, t, np.asarray(film.truth[t]))
-            yield Candidates(film.name, t, one.regions, one.features, cell, iou, best)
-
-
-def matched(regions: Regions, t: int, cells: NDArray[Any]) -> tuple[Index, Array, Array]:
-    """The cell that each candidate of one frame overlaps most, and by how much.
-
-    Parameters
-    ----------
-    regions
-        Candidates of frame `t` only.
-    t
-        The frame.
-    cells
-        Label frame.
-
-    Returns
-    -------
-    cell, iou, best
-        Index of the cell among the labels in order, -1 for none, and the intersection over
-        union with it, shape (R,); the best such overlap of every cell, shape (n,).
-    """
-    true = regions_of_labels(cells)
-    shared = shared_pixels(regions, true).tocoo()
-    overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
-    best, iou = np.zeros(len(true)), np.zeros(len(regions))
-    cell = np.full(len(regions), -1, dtype=np.int64)
-    np.maximum.at(best, shared.col, overlap)
-    order = np.argsort(overlap, kind="stable")
-    cell[shared.row[order]], iou[shared.row[order]] = shared.col[order], overlap[order]
-    return cell, iou, best
-
-
-def settings_of(film: Film) -> SegmentationSettings:
-    """What the program finds out about the film by itself."""
-    axes = "TZYX" if len(film.scale) == 3 else "TYX"
-    return estimate_settings(open_movie(film.image, axes=axes)).settings
+    settings = film.settings or estimate_settings(open_movie(film.image, axes="TYX")).settings
+    views = (FrameView(image, settings) for image in film.image)
+    frames = (
+        Described(regions, describe_frame(regions, view))
+        for view in views
+        for regions in [propose_frame(view)]
+    )
+    for one, cells in zip(described(frames), film.truth, strict=True):
+        regions, true = one.regions, regions_of_labels(cells)
+        shared = shared_pixels(regions, true).tocoo()
+        overlap = shared.data / (regions.area[shared.row] + true.area[shared.col] - shared.data)
+        best, iou, of_cell = np.zeros(len(true)), *np.zeros((2, len(regions)))
+        np.maximum.at(best, shared.col, overlap)
+        order = np.argsort(overlap, kind="stable")
+        row = shared.row[order]
+        iou[row], of_cell[row] = overlap[order], best[shared.col[order]]
+        right = (iou > 0.5) & (iou >= of_cell - 0.15)
+        nearly = (iou > 0.4) & (iou >= of_cell - 0.2)
+        yield one.features, np.where(right, 1, np.where(nearly, -1, 0)), best
 
 
 KINDS = ("nuclei", "dim", "halo", "dark", "texture")
@@ -176,8 +98,7 @@ def drawn(
         known = SegmentationSettings(foreground="dark", diameter=2 * float(np.sqrt(area / np.pi)))
         settings = complete_settings([], known)
     image = np.clip(np.stack(frames), 0, 65535).astype(np.uint16)
-    scale, blocks = (1.0,) * (truth.ndim - 1), ((0, len(truth) - 1),)
-    return Film(f"{name} {kind}", image, truth, scale, blocks, settings)
+    return Film(f"{name} {kind}", image, truth, settings)
 
 
 def _picture(
@@ -384,8 +305,7 @@ def simulated_films(seed: int = 0, frames: int = 4) -> list[Film]:
     ):
         settings = SimulationSettings(frames=frames, cells=80, seed=seed, **changes)
         movie = simulate(settings)
-        blocks = ((0, frames - 1),)
-        films.append(Film(name, movie.image, movie.labels, (1.0, 1.0), blocks))
+        films.append(Film(name, movie.image, movie.labels))
         films += [drawn(name, movie.labels.astype(np.int64), k, seed) for k in KINDS[1:]]
     return films
 

@@ -62,11 +62,11 @@ def gathered(films: list[Film]) -> tuple[Array, NDArray[np.int64], NDArray[np.st
     """Features, targets and names of films of all candidates; a name ends with the kind."""
     rows = []
     for film in films:
-        found = [sample for sample in candidates(film) if len(sample.best)]
-        if max(float((c.best > 0.5).mean()) for c in found) < 0.5:
+        found = [(x, target, best) for x, target, best in candidates(film) if len(best)]
+        if max(float((best > 0.5).mean()) for *_, best in found) < 0.5:
             continue  # the estimate of what cells look like failed: nothing to learn from
-        print(film.name, sum(len(c.regions) for c in found), flush=True)
-        rows += [(c.features, c.target, c.film) for c in found]
+        print(film.name, sum(len(x) for x, *_ in found), flush=True)
+        rows += [(x, target, film.name) for x, target, _ in found]
     shown = np.concatenate([np.full(len(x), name) for x, _, name in rows])
     features, target = (np.concatenate([r[k] for r in rows]) for k in (0, 1))
     rng = np.random.default_rng(0)
@@ -101,9 +101,7 @@ def learned(
 ) -> RegionScore:
     """Trees of all films, calibrated on kinds of pictures left out; rods on colonies, too."""
     look = np.array([name.split()[-1] for name in film])
-    score = as_score(
-        trees(kind).fit(features, target), features, unseen(features, target, look, kind)
-    )
+    score = as_score(trees(kind).fit(features, target), unseen(features, target, look, kind))
     if kind != "rods":
         return score
     seed = np.array([name.split()[1] for name in film])
@@ -122,10 +120,8 @@ def unseen(
     return LogisticRegression(C=1e6).fit(said[:, None], target)
 
 
-def as_score(
-    model: HistGradientBoostingClassifier, features: Array, platt: LogisticRegression | None
-) -> RegionScore:
-    """The arrays of a fitted forest."""
+def as_score(model: HistGradientBoostingClassifier, platt: LogisticRegression) -> RegionScore:
+    """The arrays of a fitted forest, with its calibration."""
     forest = [predictors[0].nodes for predictors in model._predictors]
     n = max(len(nodes) for nodes in forest)
     split = np.full((len(forest), n), -1, dtype=np.int64)
@@ -147,8 +143,8 @@ def as_score(
         right=right,
         value=value,
         start=float(model._baseline_prediction.ravel()[0]),
-        slope=1.0 if platt is None else float(platt.coef_[0, 0]),
-        shift=0.0 if platt is None else float(platt.intercept_[0]),
+        slope=float(platt.coef_[0, 0]),
+        shift=float(platt.intercept_[0]),
     )
 
 
