@@ -86,6 +86,8 @@ def _event(key: object) -> Event:
 class EventRef:
     """An event between cells, or, with one cell only, any event of this kind at that cell.
 
+    Raises an `InputError` where the number of cells or their frames do not fit the event.
+
     Parameters
     ----------
     event
@@ -95,8 +97,6 @@ class EventRef:
         A daughter of a division may be seen a frame late.
         A *pattern* names only one cell: one source stands for "an event of this kind at this cell's
         fate", one target for "... at this cell's history".
-
-    Raises an `InputError` where the number of cells or their frames do not fit the event.
     """
 
     event: Annotated[Event, PlainValidator(_event), PlainSerializer(lambda event: event.key)]
@@ -164,7 +164,7 @@ class EventRef:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One answer.
+    """One answer; raises an `InputError` where its parts do not fit each other.
 
     Parameters
     ----------
@@ -187,8 +187,6 @@ class Annotation:
         Whether the model had proposed what holds; None where it was not asked, or not known.
     named
         Which of `FATES` the end or the beginning is that the event is; None where nobody said.
-
-    Raises an `InputError` where the parts do not fit each other.
     """
 
     id: str

@@ -39,6 +39,8 @@ A = TypeVar("A", bound=Identified)
 class AnswerSet(Generic[A]):
     """Answers of one kind about one movie; every change gives a new set.
 
+    Raises an `InputError` where an id is there twice or an answer does not fit the movie.
+
     Parameters
     ----------
     geometry
@@ -49,8 +51,6 @@ class AnswerSet(Generic[A]):
     last_ids
         Highest number ever given with each prefix of ids; does not count for equality. No id is
         given twice, for what was noted elsewhere of one must not speak of another.
-
-    Raises an `InputError` where an id is there twice or an answer does not fit the movie.
     """
 
     noun, prefix = "answer", "a"

@@ -32,7 +32,8 @@ class AutosavingStore:
     """Answers and settings of a movie kept in a file: a change is on disk when the call returns.
 
     Emits `changed` after every change, with the `AnswerChange`. What changes it raises
-    `OutputError` where that cannot be saved; then nothing has changed.
+    `OutputError` where that cannot be saved; then nothing has changed. Raises an `InputError` where
+    the file is not valid, or belongs to a movie of another extent.
 
     Parameters
     ----------
@@ -43,8 +44,6 @@ class AutosavingStore:
         Extent and scale of the movie.
     begin
         What is known already, where there is no file yet; it is written down at once.
-
-    Raises an `InputError` where the file is not valid, or belongs to a movie of another extent.
     """
 
     changed = Signal(object)
