@@ -14,12 +14,13 @@ import tifffile
 
 import bridgetrack as bt
 from bridgetrack import files as bt_files
-from bridgetrack.cli.main import main
 from bridgetrack.errors import OutputError
 from bridgetrack.files import refuse_other, sign, signed
 from bridgetrack.io.results import FORMATS
+from bridgetrack.models.model import save_model
+from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
-from cli.conftest import Refused, Run, content, folder, project_of, squares
+from cli.conftest import Refused, Run, content, folder, project_of, squares, write_tiff
 
 TABLE = "t,y,x,label,mine\n0,5,5,1,a\n0,30,30,2,b\n1,5,6,1,c\n1,30,31,2,d\n"
 
@@ -30,27 +31,16 @@ def masks(tmp_path: Path) -> Path:
     return save_labels(open_labels(squares()), tmp_path / "masks")
 
 
-@pytest.fixture(scope="module")
-def model(truth: Path, many_clicks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trained model."""
-    out = tmp_path_factory.mktemp("model") / "model.json"
-    words = ("--annotations", str(many_clicks), "--lambda", "1", "--out", str(out))
-    assert main(["train", str(truth), *words]) == 0
-    return out
-
-
 @pytest.fixture
-def files(
-    run: Run, movie: Path, truth: Path, clicks: Path, model: Path, tmp_path: Path
-) -> dict[str, Path]:
+def files(movie: Path, truth: Path, clicks: Path, tmp_path: Path) -> dict[str, Path]:
     """An input of every kind; nothing about them is known to be ours."""
     made = folder(tmp_path / "made")
     answers = clicks.rename(made / "answers.json")
     project_of(truth, answers, made / "project.bridgetrack")
-    shutil.copy(model, made / "model.json")
+    save_model(untrained_model(), made / "model.json")
     labels = np.stack([tifffile.imread(p) for p in sorted(truth.glob("*.tif"))])
-    tifffile.imwrite(made / "labels.tif", labels, photometric="minisblack")
-    tifffile.imwrite(made / "image.tif", labels, photometric="minisblack")
+    for name in ("labels.tif", "image.tif"):
+        write_tiff(made / name, labels)
     shutil.copytree(movie / "01_GT", made / "01_GT")
     for name in ("other.tif", "outlines.json"):
         (made / name).write_text("refused before it is opened")
