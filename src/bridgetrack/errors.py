@@ -62,6 +62,11 @@ class BridgetrackWarning(UserWarning):
     """Something in the input is unusual, but the work continues."""
 
 
+def warn(words: str) -> None:
+    """Warn a user in some words of what is unusual in the input."""
+    warnings.warn(words, BridgetrackWarning, stacklevel=3)
+
+
 # ---------------------------------------------------------------------- notes
 
 

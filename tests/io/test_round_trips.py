@@ -14,6 +14,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, write_geff
+from bridgetrack.io.results import read_tracks, write_results
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import (
     DIVIDING,
@@ -84,6 +85,19 @@ def test_what_one_parent_per_row_cannot_hold_is_said(tmp_path: Path) -> None:
     (note,) = write_csv(regained_identity(), tmp_path)
     assert "1 detection has several parents" in note
     assert note in json.loads((tmp_path / "units.json").read_text())["limits"]
+
+
+def test_a_folder_of_results_below_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    tracks = tracks_of([(0, 1, 14, 14, 1), (1, 1, 14, 15, 1)], [(0, 1, "move")])
+    notes = write_results(tracks, None, "~/out", ("csv", "ctc", "geff"))
+    assert notes == ("ctc: not written, because there are no masks",)
+    assert not (tmp_path / "out" / "ctc").exists()
+    for name in ("~/out", "~/out/detections.csv", "~/out/tracks.geff"):
+        assert len(read_tracks(name).nodes) == 2
 
 
 def test_ctc_through_a_gap(tmp_path: Path) -> None:

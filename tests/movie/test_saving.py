@@ -10,7 +10,6 @@ import pytest
 import tifffile
 
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import signed
 from bridgetrack.movie import Geometry, label_frame, open_labels, save_labels
 from bridgetrack.movie.writers import label_writer
 
@@ -59,23 +58,12 @@ def test_more_than_a_thousand_frames_get_four_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
-def test_a_failing_source_leaves_nothing(tmp_path: Path, name: str) -> None:
-    with (
-        pytest.raises(RuntimeError, match="power"),
-        signed(tmp_path / name) as spare,
-        label_writer(spare, Geometry(4, (12, 15), (1.0, 1.0))) as write,
-    ):
-        write(TYX[0])
-        raise RuntimeError("the power is gone")
+def test_a_failure_leaves_nothing_or_the_older_result(tmp_path: Path, name: str) -> None:
+    bad = np.concatenate([TYX[:3], np.full((1, 12, 15), 0.5)])
+    with pytest.raises(InputError, match="whole number"):
+        save_labels(bad, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", ["a.tif", "a", "a.zarr"])
-def test_an_older_result_survives_a_failure_and_gives_way_to_success(
-    tmp_path: Path, name: str
-) -> None:
     path = save_labels(TYX, tmp_path / name)
-    bad = open_labels(np.full((4, 12, 15), 0.5))
     with pytest.raises(InputError, match="whole number"):
         save_labels(bad, path)
     np.testing.assert_array_equal(label_frame(open_labels(path), 0), TYX[0])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from bridgetrack.errors import BridgetrackWarning, InputError, OutputError
+from bridgetrack.errors import InputError, OutputError, warn
 from bridgetrack.features.feature import LinkScores
 from bridgetrack.files import as_path, result_folder
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
@@ -226,11 +225,9 @@ def read_link_scores(path: Path | str) -> LinkScores:
     links = np.stack([text.integers(column) for column in ends])
     values = text.numbers(score)
     if later is not None and not (near := text.integers(later) == links[0] + 1).all():
-        warnings.warn(
+        warn(
             f"{path}: {np.sum(~near)} of {len(near)} links do not end in the next frame; they are "
-            "left out",
-            BridgetrackWarning,
-            stacklevel=2,
+            "left out"
         )
         links, values = links[:, near], values[near]
     frame, source, target = links

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from pydantic import Field
 
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, border_distance, content
-from bridgetrack.errors import BridgetrackError, BridgetrackWarning, InputError, plural
+from bridgetrack.errors import BridgetrackError, InputError, plural, warn
 from bridgetrack.files import as_path
 from bridgetrack.io.columns import (
     CELL_COLUMNS,
@@ -92,7 +91,7 @@ def read_detections_csv(
     """
     cells = read_cells(path, columns, **reading)
     for note in cells.notes:
-        warnings.warn(f"{path}: {note}", BridgetrackWarning, stacklevel=2)
+        warn(f"{path}: {note}")
     geometry = cells.geometry
     table = cells.table[["frame", "label", *geometry.axes, "area"]]
     named = "id" if "id" in cells.columns or "track" not in cells.columns else "track"

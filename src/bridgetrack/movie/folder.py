@@ -7,7 +7,6 @@ or ``xy`` positions, which are movies of their own. One number is left to count 
 from __future__ import annotations
 
 import re
-import warnings
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.movie.raw import RawMovie, reading, resolve_unknown
 from bridgetrack.movie.tiff import TiffStack, is_tiff, page_head, read_tiff, stacked
 
@@ -149,7 +148,10 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
     if any(counts[k] < len(files) for k in positions):
         raise _several(folder, parts, counted)
     if positions:
-        _warn_of_positions(folder, files)
+        warn(
+            f"{folder}: the names count positions ({files[0].name}, {files[1].name}, ...); they "
+            "are taken for the frames of one movie; open one of them if each is a movie of its own"
+        )
     inner = [next((k for k, c in counted.items() if c == name), 0) for name in ("channel", "plane")]
     frames: dict[tuple[str, ...], dict[tuple[int, ...], Path]] = defaultdict(dict)
     for path, name in zip(files, parts, strict=True):
@@ -202,16 +204,6 @@ def _several(folder: Path, parts: NDArray[Any], counted: dict[int, str]) -> Inpu
     )
 
 
-def _warn_of_positions(folder: Path, files: list[Path]) -> None:
-    """Warn where names count nothing but positions."""
-    warnings.warn(
-        f"{folder}: the names count positions ({files[0].name}, {files[1].name}, ...); they are "
-        "taken for the frames of one movie; open one of them if each is a movie of its own",
-        BridgetrackWarning,
-        stacklevel=2,
-    )
-
-
 def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
     """Warn where the frame numbers do not rise in equal steps."""
     numbers = [[int(n) for n in re.findall(r"\d+", p.stem)] for p in files]
@@ -223,9 +215,7 @@ def _warn_of_gaps(folder: Path, files: list[Path]) -> None:
     usual = int(steps.min(initial=2**62))
     if usual > 0 and np.any(steps > usual) and np.all(steps % usual == 0):
         after = [files[i].name for i in np.flatnonzero(steps > usual)[:3]]
-        warnings.warn(
+        warn(
             f"{folder}: frames seem to be missing after {', '.join(after)}; the remaining ones "
-            "are taken as consecutive; put the missing files there if they exist",
-            BridgetrackWarning,
-            stacklevel=2,
+            "are taken as consecutive; put the missing files there if they exist"
         )

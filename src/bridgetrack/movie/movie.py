@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from skimage.measure import label, regionprops_table
 
 from bridgetrack.arrays import Index, Mask
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.movie.geometry import Geometry
 
 _HIGHEST = 2**32 - 1
@@ -75,11 +74,9 @@ class Movie:
     def _told(self, pixels: NDArray[Any]) -> NDArray[Any]:
         """The pixels, after a warning where some are no numbers; the same one for all frames."""
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
-            warnings.warn(
+            warn(
                 f"{self.source}: pixels are NaN or infinite in some frames, and are taken for "
-                "background; look whether these frames are damaged or were never recorded",
-                BridgetrackWarning,
-                stacklevel=3,
+                "background; look whether these frames are damaged or were never recorded"
             )
         return pixels
 
@@ -256,18 +253,14 @@ def check_labels(labels: Movie) -> None:
         )
     if len(apart):
         others = f" (and {len(apart) - 1} others)" if len(apart) > 1 else ""
-        warnings.warn(
+        warn(
             f"{where}: label {apart[0]}{others} lies in places far apart and is measured as one "
-            "cell; if these are different cells, give each its own number",
-            BridgetrackWarning,
-            stacklevel=2,
+            "cell; if these are different cells, give each its own number"
         )
     if len(numbers) > 1 and area.sum() == frame.size < 2 * area.max(initial=0):
-        warnings.warn(
+        warn(
             f"{where}: no pixel is 0, and label {numbers[area.argmax()]} covers most of the frame; "
-            "it is measured as a cell; if it is the background, give its pixels the number 0",
-            BridgetrackWarning,
-            stacklevel=2,
+            "it is measured as a cell; if it is the background, give its pixels the number 0"
         )
 
 

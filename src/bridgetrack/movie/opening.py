@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.files import ZARR_MARKS, as_path
 from bridgetrack.movie.folder import read_folder
 from bridgetrack.movie.geometry import Geometry
@@ -208,11 +207,9 @@ def _read_vendor(path: Path) -> RawMovie:
             f"bioio-lif, ...); here: {error}"
         ) from error
     if positions > 1:
-        warnings.warn(
+        warn(
             f"{path}: holds {positions} positions, of which the first is opened; save the others "
-            "as files of their own",
-            BridgetrackWarning,
-            stacklevel=2,
+            "as files of their own"
         )
     if colours:
         data = data.mean(axis=-1).round().astype(data.dtype)
@@ -241,18 +238,14 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         axes = _GUESSES[ndim]
     if axes == "TYX" and time_seems_last(raw.data.shape):
         frames, *space = raw.data.shape
-        warnings.warn(
+        warn(
             f"{name}: {frames} frames of {space[0]} x {space[1]} pixels; if the last axis is time, "
-            "say so: --axes YXT (for an image beside labels --image-axes)",
-            BridgetrackWarning,
-            stacklevel=4,
+            "say so: --axes YXT (for an image beside labels --image-axes)"
         )
     if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
-        warnings.warn(
+        warn(
             f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
-            f"(say the axis order {axes} if this is one 3D frame: --axes or --image-axes)",
-            BridgetrackWarning,
-            stacklevel=4,
+            f"(say the axis order {axes} if this is one 3D frame: --axes or --image-axes)"
         )
         return axes.replace("Z", "T")
     return axes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,9 @@ def label_writer(
         If the name ends like a kind of file that is not written, the files cannot be written, a
         label does not fit, or frames are missing at the end.
     """
-    highest, form = _highest(dtype), _FORMS.get(path.suffix.lower(), _masks)
+    if dtype not in ("uint16", "uint32"):
+        raise InputError(f"labels are written as uint16 or uint32, not {dtype}")
+    form = _FORMS.get(path.suffix.lower(), _masks)
     if form is _masks and path.suffix:
         raise OutputError(
             f"{path}: labels are written as a TIFF stack (a name that ends in .tif), as an "
@@ -88,7 +91,7 @@ def label_writer(
             raise InputError(
                 f"{where}: the frame has shape {checked.shape}, expected {geometry.shape}"
             )
-        if checked.max(initial=0) > highest:
+        if checked.max(initial=0) > np.iinfo(dtype).max:
             raise OutputError(
                 f"{where}: label {checked.max()} does not fit into {dtype}; write with "
                 "dtype='uint32' or renumber the labels"
@@ -105,12 +108,6 @@ def label_writer(
         )
 
 
-def _highest(dtype: str) -> int:
-    if dtype not in ("uint16", "uint32"):
-        raise InputError(f"labels are written as uint16 or uint32, not {dtype}")
-    return int(np.iinfo(dtype).max)
-
-
 @contextmanager
 def _stack(path: Path, geometry: Geometry) -> Iterator[Append]:
     """One compressed TIFF stack with ImageJ's description of axes and scale."""
@@ -120,7 +117,10 @@ def _stack(path: Path, geometry: Geometry) -> Iterator[Append]:
         tiff = tifffile.TiffWriter(path, bigtiff=bool(size > _CLASSIC_LIMIT))
 
     def append(labels: NDArray[Any], t: int) -> None:
-        _append_pages(tiff, labels, imagej_tags(geometry, n) if t == 0 else {})
+        tags = imagej_tags(geometry, n) if t == 0 else {}
+        for plane in labels if labels.ndim == 3 else labels[np.newaxis]:
+            tiff.write(plane, compression="zlib", metadata=None, photometric="minisblack", **tags)
+            tags = {}  # they stand on the first page
 
     try:
         yield append
@@ -136,25 +136,18 @@ def _stack(path: Path, geometry: Geometry) -> Iterator[Append]:
 def _masks(path: Path, geometry: Geometry) -> Iterator[Append]:
     """A folder with one compressed TIFF per frame, ``mask000.tif`` and so on."""
     digits = max(3, len(str(geometry.n_frames - 1)))
+    one = replace(geometry, n_frames=1)
     with writing(path):
         path.mkdir(parents=True)
 
     def append(labels: NDArray[Any], t: int) -> None:
-        with tifffile.TiffWriter(path / f"mask{t:0{digits}d}.tif") as tiff:
-            _append_pages(tiff, labels, imagej_tags(geometry, 1))
+        with _stack(path / f"mask{t:0{digits}d}.tif", one) as append_plane:
+            append_plane(labels, 0)
 
     yield append
 
 
 _FORMS = {".tif": _stack, ".tiff": _stack, ".zarr": zarr_frames}
-
-
-def _append_pages(tiff: tifffile.TiffWriter, labels: NDArray[Any], tags: dict[str, Any]) -> None:
-    """Append the planes of one frame; the description stands on the first page of a file."""
-    planes = labels if labels.ndim == 3 else labels[np.newaxis]
-    for plane in planes:
-        tiff.write(plane, compression="zlib", metadata=None, photometric="minisblack", **tags)
-        tags = {}
 
 
 def imagej_tags(geometry: Geometry, n_frames: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import zarr
 from numpy.typing import NDArray
 
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.files import ZARR_MARKS, in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, micrometers, minutes, reading
@@ -114,11 +113,9 @@ def _check_chunks(array: Any, path: Path, *, every: bool) -> None:
     said = f"{path}: {missing} of {array.nchunks} chunks are missing"
     if every:
         raise InputError(f"{said}; copy it again, or take it from a backup")
-    warnings.warn(
+    warn(
         f"{said} and are taken for {array.fill_value}; if they are not empty, the store was "
-        "damaged: copy it again",
-        BridgetrackWarning,
-        stacklevel=4,
+        "damaged: copy it again"
     )
 
 
