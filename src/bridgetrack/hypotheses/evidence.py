@@ -383,14 +383,8 @@ def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Event
         mother, first, second = mother[seen], first[seen], second[seen]
         middle = (position[first] + position[second]) / 2
         off = np.linalg.norm(middle - expected[mother - mothers.start], axis=1)
-        # Or the daughter that is seen first may be the mother.
-        after = evidence.match_next[first]
-        usual = (position[after] + position[second]) / 2 - evidence.predicted[first]
-        rival = np.where(after < 0, np.inf, np.linalg.norm(usual, axis=1))
-        rival[detections.frame[first] == t + 2] = np.inf
         grown = np.log((area[first] + area[second]) / area[mother])
-        good = (off < _MIDDLE * motion.diameter) & (off < 0.5 * rival)
-        good &= (rival > _MIDDLE * motion.diameter) & (grown > -_ADD_UP) & (grown < _GROWN)
+        good = (off < _MIDDLE * motion.diameter) & (grown > -_ADD_UP) & (grown < _GROWN)
         apart = np.linalg.norm(position[first] - position[second], axis=1)
         good &= apart > _APART * motion.diameter
         good &= np.abs(np.log(area[first] / area[second])) < _ALIKE
