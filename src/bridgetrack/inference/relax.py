@@ -53,10 +53,9 @@ class SolverLimits:
     # wall-clock seconds for all branch and bound together; a safety net
     max_seconds: float = 600.0
     batch: int = 5_000  # columns per linear program
-    # columns from which on a component is solved by column generation, and a whole choice is first
-    # looked for among columns near the relaxed one
+    # columns from which on a component is solved by column generation, and a choice in it that is
+    # worse than the relaxed score by less than the gap, a share of this, is good enough
     large: int = 50_000
-    # share of the relaxed score by which that choice may be worse, and is not improved any more
     gap: float = 0.0
 
 
