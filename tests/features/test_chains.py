@@ -63,20 +63,16 @@ def chosen(scene) -> set[str]:
 
 
 @pytest.mark.parametrize("last", [1, 3])
-def test_pieces_are_one_again(last: int) -> None:
-    scene = scene_of(WHOLE, WHOLE, *[TWO] * last, WHOLE, WHOLE)
-    assert feature(scene, Event.SPLIT, "wavering", 1) == 1
-    assert feature(scene, Event.DIVIDE, "wavering", 1) == 1
-    assert feature(scene, Event.MERGE, "wavering", 1 + last) == 1
-    assert chosen(scene) == {"split", "merge"}
-
-
-@pytest.mark.parametrize("last", [1, 3])
-def test_a_cell_was_two(last: int) -> None:
-    scene = scene_of(TWO, TWO, *[WHOLE] * last, TWO, TWO)
-    assert feature(scene, Event.MERGE, "wavering", 1) == 1
-    assert feature(scene, Event.SPLIT, "wavering", 1 + last) == 1
-    assert feature(scene, Event.DIVIDE, "wavering", 1 + last) == 1
+@pytest.mark.parametrize("true", [WHOLE, TWO])
+def test_wrong_masks_are_right_again(true: str, last: int) -> None:
+    """A cell is drawn as two and is one again, or two are drawn as one and were two."""
+    wrong, first, then = (
+        (TWO, Event.SPLIT, Event.MERGE) if true == WHOLE else (WHOLE, Event.MERGE, Event.SPLIT)
+    )
+    scene = scene_of(true, true, *[wrong] * last, true, true)
+    assert feature(scene, first, "wavering", 1) == 1
+    assert feature(scene, then, "wavering", 1 + last) == 1
+    assert feature(scene, Event.DIVIDE, "wavering", 1 if true == WHOLE else 1 + last) == 1
     assert chosen(scene) == {"split", "merge"}
 
 

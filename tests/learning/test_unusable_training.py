@@ -13,14 +13,10 @@ from bridgetrack.learning import L1, L2, Inferred, LearningOptions, fit
 from models import AmbiguousMulticlass, multiclass_problem
 
 
-def test_no_samples() -> None:
-    model, _ = multiclass_problem(0)
+def test_nothing_to_learn_from() -> None:
+    model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="nothing to learn from"):
         fit(model, [], L2(1.0))
-
-
-def test_no_annotations() -> None:
-    model, samples = multiclass_problem(0)
     with pytest.raises(InputError, match="0 annotations"):
         fit(model, samples, L2(1.0), n_annotations=0)
 
