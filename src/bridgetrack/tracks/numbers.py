@@ -48,18 +48,9 @@ def layer_data(tracks: Tracks) -> tuple[Array, pd.DataFrame, dict[int, list[int]
 
 
 class CellsByTrack(LazyFrames):
-    """A label movie in which every cell has the number of its node; made as it is looked at.
+    """A label movie in which the cell of every node has its number; made as it is looked at.
 
     Detections that belong to no track are background.
-
-    Parameters
-    ----------
-    labels
-        The segmentation.
-    nodes
-        Nodes of its tracks.
-    numbers
-        One for each, shape (nodes,).
     """
 
     def __init__(self, labels: Movie, nodes: pd.DataFrame, numbers: Index) -> None:
@@ -86,32 +77,24 @@ _SHADES = 64
 def coloured_cells(
     labels: Movie | None, tracks: Tracks, colours: Colouring
 ) -> tuple[CellsByTrack | None, Index, Array]:
-    """Cells in the colours of their tracks.
+    """Cells in the colours of their tracks, the numbers in them, (n,), and their colours, (n, 3).
 
-    Returns
-    -------
-    CellsByTrack or None
-        Tracks, or shades where cells change theirs along a track, in place of labels; None without
-        masks.
-    NDArray
-        The numbers in them, shape (n,).
-    NDArray
-        Their colours, shape (n, 3).
+    They have the numbers of tracks, or of shades where these change along a track, in place of
+    labels; None without masks.
     """
-    if not colours.along:
-        known, first = np.unique(colours.track_id, return_index=True)
-        tracked = tracks.nodes["track_id"].to_numpy(dtype=np.int64)
-        cells = None if labels is None else CellsByTrack(labels, tracks.nodes, tracked)
-        return cells, known, colours.colours[first]
-    table = np.vstack([paint(np.linspace(0, 1, _SHADES), colours.palette), UNKNOWN])
-    numbers = np.arange(1, _SHADES + 2)
-    if labels is None:
-        return None, numbers, table
     nodes = tracks.nodes
-    shades = colours.shades[colours.at(nodes["track_id"].to_numpy(), nodes["frame"].to_numpy())]
-    bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
-    shown = np.where(np.isnan(shades), _SHADES + 1, bins)
-    return CellsByTrack(labels, nodes, shown), numbers, table
+    track = nodes["track_id"].to_numpy(dtype=np.int64)
+    if colours.along:
+        shades = colours.shades[colours.at(track, nodes["frame"].to_numpy(dtype=np.int64))]
+        bins = np.rint(np.nan_to_num(shades) * (_SHADES - 1)).astype(np.int64) + 1
+        shown = np.where(np.isnan(shades), _SHADES + 1, bins)
+        numbers = np.arange(1, _SHADES + 2)
+        table = np.vstack([paint(np.linspace(0, 1, _SHADES), colours.palette), UNKNOWN])
+    else:
+        shown = track
+        numbers, first = np.unique(colours.track_id, return_index=True)
+        table = colours.colours[first]
+    return None if labels is None else CellsByTrack(labels, nodes, shown), numbers, table
 
 
 _BINS = 40
