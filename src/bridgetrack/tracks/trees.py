@@ -66,21 +66,17 @@ class Lineages:
 
     def strokes(self, colours: Colouring) -> tuple[Array, Array]:
         """Lines of the tracks: x and frame of both ends, (n, 2, 2), and the shade of each, (n,)."""
-        table = self.branches
-        if not colours.along:
-            ends = np.stack([table[["x", "start"]], table[["x", "end"]]], axis=1)
-            row = colours.at(table["track_id"].to_numpy(), table["start"].to_numpy())
-            shades = colours.shades[row]
-        else:
-            track, frame, shades = colours.track_id, colours.frame, colours.shades
-            x = table["x"].to_numpy()[np.searchsorted(self._order, track)]
+        x, start, end = (self.branches[c].to_numpy() for c in ("x", "start", "end"))
+        if colours.along:
+            track, start, shades = colours.track_id, colours.frame, colours.shades
+            x = x[np.searchsorted(self._order, track)]
             # From each sight to the next of the same track, from the last to itself.
             last = np.r_[track[1:] != track[:-1], True]
-            after = np.where(last, frame, np.r_[frame[1:], 0])
-            ends = np.stack([np.column_stack([x, frame]), np.column_stack([x, after])], axis=1)
-        ends = ends.astype(np.float64)
-        ends[:, 1, 1] = np.maximum(ends[:, 1, 1], ends[:, 0, 1] + _SEEN_ONCE * (not colours.along))
-        return ends, shades
+            end = np.where(last, start, np.r_[start[1:], 0])
+        else:
+            shades = colours.shades[colours.at(self._order, start)]
+            end = np.maximum(end, start + _SEEN_ONCE)
+        return np.stack([np.column_stack([x, start]), np.column_stack([x, end])], axis=1), shades
 
     def joints(self, colours: Colouring) -> tuple[Array, Array, Mask]:
         """Lines from parents to the tracks that come from them.
@@ -92,14 +88,9 @@ class Lineages:
         child, parent = links["child"].to_numpy(), links["parent"].to_numpy()
         x, start, end = (table[c].to_numpy(dtype=np.float64) for c in ("x", "start", "end"))
         begin = start[child]
-        corners = np.stack(
-            [
-                np.column_stack([x[parent], np.minimum(end[parent], begin)]),
-                np.column_stack([x[parent], begin]),
-                np.column_stack([x[child], begin]),
-            ],
-            axis=1,
-        )
+        across = np.stack([x[parent], x[parent], x[child]], axis=1)
+        down = np.stack([np.minimum(end[parent], begin), begin, begin], axis=1)
+        corners = np.stack([across, down], axis=2)
         row = colours.at(self._order[child], table["start"].to_numpy()[child])
         return corners, colours.shades[row], (links["event"] == "divide").to_numpy(dtype=bool)
 
@@ -117,14 +108,9 @@ class Lineages:
 
 def lineages(tracks: Tracks) -> Lineages:
     """Lay out all families side by side."""
-    nodes = tracks.nodes
-    groups = nodes.groupby("track_id")
-    table = pd.DataFrame(
-        {
-            "lineage_id": groups["lineage_id"].first(),
-            "start": groups["frame"].min(),
-            "end": groups["frame"].max(),
-        }
+    groups = tracks.nodes.groupby("track_id")
+    table = groups.agg(
+        lineage_id=("lineage_id", "first"), start=("frame", "min"), end=("frame", "max")
     ).reset_index()
     ids = table["track_id"].to_numpy()
     known = tracks.links[tracks.links[["track_id", "parent_id"]].isin(ids).all(axis=1)]
