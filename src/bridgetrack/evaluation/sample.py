@@ -36,9 +36,6 @@ POPULATIONS = {
 """What samples are drawn from: events that join cells, divisions, or all that happens to cells."""
 
 _COLUMNS = ("number", "of", "seed", "frame", "event", "cells", "next", "place", "what", "right")
-_YES = ("yes", "y", "1", "true", "right")
-_NO = ("no", "n", "0", "false", "wrong")
-_UNSURE = ("?", "unsure", "u")
 
 
 class Verdict(StrEnum):
@@ -48,6 +45,15 @@ class Verdict(StrEnum):
     RIGHT = "yes"
     WRONG = "no"
     UNSURE = "?"
+
+
+_WORDS = {
+    "": Verdict.OPEN,
+    **dict.fromkeys(("yes", "y", "1", "true", "right"), Verdict.RIGHT),
+    **dict.fromkeys(("no", "n", "0", "false", "wrong"), Verdict.WRONG),
+    **dict.fromkeys(("?", "unsure", "u"), Verdict.UNSURE),
+}
+"""What may be written for each."""
 
 
 @settings("the sample:")
@@ -262,13 +268,7 @@ def _check_same(sample: Sample, text: TextTable) -> None:
 
 
 def _verdicts(text: TextTable) -> list[Verdict]:
-    known = {
-        "": Verdict.OPEN,
-        **dict.fromkeys(_YES, Verdict.RIGHT),
-        **dict.fromkeys(_NO, Verdict.WRONG),
-        **dict.fromkeys(_UNSURE, Verdict.UNSURE),
-    }
     said = text.cells["right"].str.strip().str.lower()
-    wrong = (~said.isin(list(known))).to_numpy()
+    wrong = (~said.isin(list(_WORDS))).to_numpy()
     text.refuse(wrong, lambda k: f"{said.iloc[k]!r} is no answer; write yes, no or ?")
-    return [known[word] for word in said]
+    return [_WORDS[word] for word in said]
