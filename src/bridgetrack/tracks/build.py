@@ -277,9 +277,7 @@ def _nodes(
     # A table read from a file may have ids of its own; here the id is the detection's row.
     columns: dict[str, Any] = {"id": np.flatnonzero(kept)}
     for name in detections.table:
-        column = detections.table[name]
-        named = "file_id" if name == "id" else str(name)
-        columns[named] = column[kept].array
+        columns["file_id" if name == "id" else str(name)] = detections.table[name][kept].array
     columns["track_id"] = number[chain[kept]]
     columns["lineage_id"] = root[columns["track_id"]]
     return pd.DataFrame(columns, copy=False)
@@ -300,23 +298,15 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
 
 def _edges(events: Events, values: dict[str, Array]) -> pd.DataFrame:
     """One row per link between two detections."""
-    links = _links_of(events)
-    links = links[np.lexsort((links[:, 1], links[:, 0]))]
-    source, target, row = links.T
-    columns: dict[str, Any] = {"source": source, "target": target}
+    source = np.concatenate([events.sources[:, k] for k in (0, 0, 1)])
+    target = np.concatenate([events.targets[:, k] for k in (0, 1, 0)])
+    there = np.flatnonzero((source >= 0) & (target >= 0))
+    order = there[np.lexsort((target[there], source[there]))]
+    row = order % max(len(events), 1)
+    columns: dict[str, Any] = {"source": source[order], "target": target[order]}
     columns["event"] = _KEYS[events.event[row]]
     columns |= {name: value[row] for name, value in values.items()}
     return pd.DataFrame(columns, copy=False)
-
-
-def _links_of(events: Events) -> Index:
-    """Source, target and event of every link, shape (k, 3)."""
-    found = [np.zeros((0, 3), dtype=np.int64)]
-    for k, m in ((0, 0), (0, 1), (1, 0)):
-        source, target = events.sources[:, k], events.targets[:, m]
-        both = np.flatnonzero((source >= 0) & (target >= 0))
-        found.append(np.stack([source[both], target[both], both], axis=1))
-    return np.concatenate(found)
 
 
 def _tuples(cells: Index) -> Array:
