@@ -190,17 +190,11 @@ class CellFinder:
 
     def _nearest(self, t: int, point: tuple[float, ...]) -> int:
         """As `row_at`, where cells are discs."""
-        rows = np.arange(len(self._detections))[self._detections.rows(t)]
-        scale = np.array(self._detections.geometry.scale)
-        away = (self._places(rows) - np.asarray(point)) * scale / scale[-2:].mean()
-        far = np.linalg.norm(away, axis=1)
-        best = int(np.argmin(far)) if len(rows) else -1
-        return int(rows[best]) if len(rows) and far[best] <= self._radius else -1
-
-    def _places(self, rows: Index) -> Array:
-        """Positions of cells in pixels, shape (k, ndim)."""
-        axes = list(self._detections.geometry.axes)
-        return self._detections.table[axes].to_numpy(dtype=np.float64)[rows]
+        rows, scale = self._detections.rows(t), self._detections.geometry.scale_array
+        away = self._detections.position[rows] - np.asarray(point) * scale
+        far = np.linalg.norm(away, axis=1) / scale[-2:].mean()
+        best = int(np.argmin(far)) if len(far) else -1
+        return rows.start + best if len(far) and far[best] <= self._radius else -1
 
     def ref(self, row: int) -> CellRef:
         """A reference to a cell by its row."""
@@ -219,7 +213,7 @@ class CellFinder:
     def _disc(self, row: int) -> Array:
         """Points along the disc of a cell, shape (k, ndim)."""
         angle = np.linspace(0, 2 * np.pi, 32, endpoint=False)
-        ring = np.repeat(self._places(np.array([row])), len(angle), axis=0)
+        ring = np.tile(np.array(self.ref(row).position), (len(angle), 1))
         ring[:, -2] += self._radius * np.sin(angle)
         ring[:, -1] += self._radius * np.cos(angle)
         return ring

@@ -19,7 +19,7 @@ from bridgetrack.annotations.mask_answers import (
 )
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Index
-from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, plural
 from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again
@@ -30,6 +30,7 @@ from bridgetrack.regions.mend import Mend, MendKind, Place
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
+from bridgetrack.session.cells import shown_diameter
 from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class MovieMasks:
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
         """What cells were found with; what that leaves open is decided by them and by a frame."""
-        width = cell_diameter(detections) / float(np.mean(detections.geometry.scale[-2:]))
+        width = shown_diameter(detections)
         found = (self._movie.found and self._movie.found.settings) or SegmentationSettings()
         # cells at the edge are left out where cells are found, not where somebody points at one
         known = replace(found, diameter=found.diameter or max(width, 2.0), clear_border=False)

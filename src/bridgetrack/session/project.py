@@ -45,7 +45,8 @@ from bridgetrack.pipeline.project import (
     write_cells,
     write_image,
 )
-from bridgetrack.progress import Progress, Steps, run
+from bridgetrack.progress import Progress, Steps
+from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.movie import MovieAndCells
 
 if TYPE_CHECKING:
@@ -216,36 +217,28 @@ class ProjectFolder:
 
     def keep(self) -> None:
         """Write down, in the background, what is not kept yet."""
-        steps, changes = self._steps(), self._changes
-        if steps is not None:
-            self._session.run(JOB, lambda: steps, lambda _: self._done(changes), self._failed)
+        self._write(self._session.work)
 
     def keep_now(self) -> None:
-        """Write down before returning what is still to be kept."""
-        if not (self.stale or self._session.busy(JOB)):
-            return
-        self._session.cancel(JOB)
-        steps = self._steps()
-        try:
-            if steps is not None:
-                run(steps)
-        except (BridgetrackError, OSError) as error:
-            self._failed(error)
-        else:
-            self._done(self._changes)
+        """Write down before returning what is still to be kept; `problem` says why it cannot be."""
+        if self.stale or self._session.busy(JOB):
+            self._session.cancel(JOB)
+            with suppress(BridgetrackError, OSError):
+                self._write(BackgroundWork())
 
-    def _steps(self) -> Steps[None] | None:
-        movie, folder = self._session.movie, self.path
+    def _write(self, work: BackgroundWork) -> None:
+        movie, folder, changes = self._session.movie, self.path, self._changes
         if movie is None or folder is None:
-            return None
-        self._told = True
-        return _writing(movie, folder, cells=self.stale)
+            return
+        self._told, steps = True, _writing(movie, folder, cells=self.stale)
 
-    def _done(self, changes: int) -> None:
-        self._kept, self.problem = changes, ""
+        def done(_: None) -> None:
+            self._kept, self.problem = changes, ""
 
-    def _failed(self, error: Exception) -> None:
-        self.problem = str(error)
+        def failed(error: Exception) -> None:
+            self.problem = str(error)
+
+        work.run(JOB, lambda: steps, done, failed)
 
     def _on_movie(self) -> None:
         movie, folder = self._session.movie, self.path
