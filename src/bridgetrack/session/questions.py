@@ -330,6 +330,7 @@ class Questions:
         """End it; the answers stay."""
         self._movie.cancel(JOB)
         self.active = self.current = None
+        self._named = None, CellNames(None)
         self.problem = ""
         self.changed.emit()
 

@@ -253,6 +253,7 @@ class Session:
         if self.answers is not None:
             self.answers.changed.disconnect(self._follow)
         self.movie = self.answers = self.scene = self.tracking = self.masks = None
+        self._said.clear()
         self.tracker.forget()
         self.settings.read()
         self.work.close()

@@ -214,7 +214,7 @@ class ExplorePanel(Panel):
         self.cycle_words = QTextBrowser()
         self.cycle_words.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # no broken words
         self.survival = NumberPlot()
-        return row(self.cycle_words, self.survival)
+        return row(self.cycle_words, self.survival, wide=self.cycle_words)
 
     def _refresh(self) -> None:
         tracking = self.session.tracking
