@@ -74,6 +74,13 @@ def test_a_merge_keeps_one_parent_where_it_can() -> None:
     assert any("1 link " in note for note in form.notes)
 
 
+def test_a_mother_that_is_still_there_is_left_out() -> None:
+    nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 5, 1), (1, 2, 5, 9, 2)]
+    form = ctc_form(tracks_of(nodes, [(0, 1, "move")], [(2, 1, "divide")]))
+    assert form.table.tolist() == [[1, 0, 1, 0], [2, 1, 1, 0]]
+    assert any("still there when the daughter begins" in note for note in form.notes)
+
+
 def test_ids_beyond_16_bits_are_renumbered() -> None:
     tracks = tracks_of([(0, 1, 1, 1, 70_000), (1, 1, 1, 1, 70_000)], [(0, 1, "move")])
     assert ctc_form(tracks).table.tolist() == [[1, 0, 1, 0]]

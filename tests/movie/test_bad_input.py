@@ -58,7 +58,11 @@ def test_missing_empty_and_unknown(tmp_path: Path) -> None:
         open_movie(tmp_path / "text.tif")
 
 
-def test_mixed_depths_are_found_when_read(tmp_path: Path) -> None:
+def test_mixed_frames_are_found_when_opened_and_mixed_depths_when_read(tmp_path: Path) -> None:
+    tifffile.imwrite(tmp_path / "t000.tif", TYX[0])
+    tifffile.imwrite(tmp_path / "t001.tif", TYX[0, :10])
+    with pytest.raises(InputError, match=r"t001\.tif.*\(10, 30\).*\(20, 30\)"):
+        open_movie(tmp_path)
     tifffile.imwrite(tmp_path / "t000.tif", TYX)
     tifffile.imwrite(tmp_path / "t001.tif", TYX[:4], photometric="minisblack")
     movie = open_movie(tmp_path)

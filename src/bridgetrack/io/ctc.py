@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -68,11 +69,12 @@ def read_ctc(
         If files are missing, unreadable or contradict each other; names file and row.
     """
     place, *more = _folders(as_path(folder))
+    known = {"scale": scale, "unit": unit, "frame_interval": frame_interval}
     path = find_table(place)
     assert path is not None
     table = read_track_table(path)
-    labels = _open_masks(place, scale, unit, frame_interval)
-    markers = _open_masks(more[0], scale, unit, frame_interval) if more else None
+    labels = _open_masks(place, known)
+    markers = _open_masks(more[0], known) if more else None
     if markers is not None and markers.array.shape != labels.array.shape:
         raise InputError(
             f"{more[0]}: the markers have shape {markers.array.shape}, the masks in "
@@ -156,12 +158,7 @@ def nodes_of(labels: Movie) -> pd.DataFrame:
         return pd.concat(pool.map(measured, range(labels.n_frames)), ignore_index=True)
 
 
-def _open_masks(
-    folder: Path,
-    scale: tuple[float, ...] | None,
-    unit: str | None,
-    frame_interval: float | None,
-) -> Movie:
+def _open_masks(folder: Path, known: dict[str, Any]) -> Movie:
     """The label movie of a folder with one mask per frame, none of which may be missing."""
     found = [m for p in folder.iterdir() if (m := _MASK.match(p.name)) is not None]
     if not found:
@@ -172,8 +169,7 @@ def _open_masks(
         if number > expected:
             raise InputError(f"{folder}: the mask of frame {expected} is missing")
     pattern = folder / f"{found[0][1]}*{found[0][3]}"
-    movie = open_labels(pattern, scale=scale, unit=unit, frame_interval=frame_interval)
-    return replace(movie, source=str(folder))
+    return replace(open_labels(pattern, **known), source=str(folder))
 
 
 def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path) -> None:
