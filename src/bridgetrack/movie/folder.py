@@ -7,11 +7,11 @@ or ``xy`` positions, which are movies of their own. One number is left to count 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, warn
@@ -139,34 +139,31 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
             f"{folder}: the names tell of {len(patterns)} movies ({', '.join(patterns[:4])}); "
             f"say which one by a pattern, e.g. {folder / patterns[0]}"
         )
-    parts = np.array([_NUMBER.split(p.name) for p in files], dtype=object)
+    parts = pd.DataFrame([_NUMBER.split(p.name) for p in files])
     name = _HARMONY.sub(r"well\1well\2field\3z\4-ch\5t\6", files[0].name)
     words = _NUMBER.split(name if _CAPITALS.search(name) else _WELL.sub(r"well\1", name))
-    counts = {k: len(set(parts[:, k])) for k in range(1, parts.shape[1], 2)}
-    counted = {k: _counted(words[k - 1], n < len(files)) for k, n in counts.items() if n > 1}
+    counts = {k: n for k, n in enumerate(parts.nunique()) if k % 2 and n > 1}
+    counted = {k: _counted(words[k - 1], n < len(files)) for k, n in counts.items()}
     positions = [k for k, what in counted.items() if what == "position"]
     if any(counts[k] < len(files) for k in positions):
-        raise _several(folder, parts, counted)
+        raise _several(folder, parts, counted, counts)
     if positions:
         warn(
             f"{folder}: the names count positions ({files[0].name}, {files[1].name}, ...); they "
             "are taken for the frames of one movie; open one of them if each is a movie of its own"
         )
-    inner = [next((k for k, c in counted.items() if c == name), 0) for name in ("channel", "plane")]
-    frames: dict[tuple[str, ...], dict[tuple[int, ...], Path]] = defaultdict(dict)
-    for path, name in zip(files, parts, strict=True):
-        rest = tuple("" if k in inner and k else part for k, part in enumerate(name))
-        frames[rest][tuple(int(name[k]) if k else 0 for k in inner)] = path
-    places = {place for frame in frames.values() for place in frame}
-    channels, planes = (sorted(set(numbers)) for numbers in zip(*places, strict=True))
-    whole = all(len(frame) == len(channels) * len(planes) for frame in frames.values())
-    left = {k: c for k, c in counted.items() if k not in inner}
-    if not whole or (left and max(len({r[k] for r in frames}) for k in left) < len(frames)):
-        raise _several(folder, parts, counted)
-    ordered = np.empty((len(frames), len(channels), len(planes)), dtype=object)
-    for t, frame in enumerate(frames.values()):
-        for place, path in frame.items():
-            ordered[t, channels.index(place[0]), planes.index(place[1])] = path
+    # the first number that counts channels, and the first that counts planes
+    inner = {c: k for k, c in reversed(counted.items()) if c in ("channel", "plane")}
+    place = {c: np.unique(parts[k].astype(int), return_inverse=True)[1] for c, k in inner.items()}
+    frame = parts.groupby([k for k in parts if k not in inner.values()], sort=False).ngroup()
+    at = np.stack([frame, *(place.get(c, 0 * frame) for c in ("channel", "plane"))])
+    shape = at.max(axis=1) + 1
+    whole = shape.prod() == len(files) == np.unique(at, axis=1).shape[1]
+    left = [counts[k] for k in counts if k not in inner.values()]
+    if not whole or (left and max(left) < shape[0]):
+        raise _several(folder, parts, counted, counts)
+    ordered = np.empty(shape, dtype=object)
+    ordered[tuple(at)] = files
     _warn_of_gaps(folder, ordered[:, 0, 0].tolist())
     return ordered
 
@@ -180,22 +177,24 @@ def _counted(before: str, again: bool) -> str:
     return next((what for what, words in _WORDS.items() if word in words.split()), "")
 
 
-def _several(folder: Path, parts: NDArray[Any], counted: dict[int, str]) -> InputError:
+def _several(
+    folder: Path, parts: pd.DataFrame, counted: dict[int, str], counts: dict[int, int]
+) -> InputError:
     """What to say of names that count positions, or several things of which none is known."""
 
     def pattern(starred: set[int]) -> str:
-        return str(folder / "".join("*" if k in starred else p for k, p in enumerate(parts[0])))
+        first = parts.iloc[0]
+        return str(folder / "".join("*" if k in starred else p for k, p in enumerate(first)))
 
-    many = {k: len(set(parts[:, k])) for k in counted}
     positions = {k for k, what in counted.items() if what == "position"}
     if positions:
-        values = sorted({parts[0, k - 1] + name[k] for k in positions for name in parts})
+        values = sorted({parts[k - 1][0] + name for k in positions for name in parts[k]})
         return InputError(
             f"{folder}: the names tell of several positions ({', '.join(values[:6])}), each a "
             f"movie of its own; open one by its pattern, e.g. {pattern(set(counted) - positions)}"
         )
     readings = [
-        f"{pattern({k})} ({many[k]} numbers)" for k in sorted(counted, key=lambda k: -many[k])
+        f"{pattern({k})} ({counts[k]} numbers)" for k in sorted(counts, key=lambda k: -counts[k])
     ]
     return InputError(
         f"{folder}: the names of the {len(parts)} files hold {len(counted)} numbers that change, "
