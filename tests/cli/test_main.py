@@ -19,7 +19,7 @@ from typer import Abort
 from bridgetrack.__main__ import main as program
 from bridgetrack.cli.console import Answer
 from bridgetrack.errors import BridgetrackWarning, Note, collecting_warnings
-from cli.conftest import Run, one_line
+from cli.conftest import Refused, Run, one_line
 
 PROGRAM = [sys.executable, "-m", "bridgetrack"]
 
@@ -104,7 +104,10 @@ def test_a_window_needs_a_display_and_files_that_are_there(
     assert shown.status == 1 and "no display was found" in shown.err
 
 
-def test_names_give_no_commands_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_give_no_commands_to_the_terminal(
+    refused: Refused, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(("track", "no\x1b[31m.tif", "--out", tmp_path / "out"), "no?[31m.tif")
     Answer(None, ["model m\x1b]0;owned\x07"]).show(as_json=False)
     assert capsys.readouterr().out == "model m?]0;owned?\n"
 

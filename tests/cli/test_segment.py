@@ -24,7 +24,9 @@ from fake_networks import cellpose_that
 from short_sample import busy_part
 
 
-def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> None:
+def test_segment_a_stack_and_a_folder(
+    run: Run, refused: Refused, few: Path, tmp_path: Path
+) -> None:
     how = ("--diameter", 22, "--choose", "plain")
     shown = run("segment", few, "--out", tmp_path / "labels.tif", *how, "--json")
     assert shown.status == 0, shown.err
@@ -35,6 +37,7 @@ def test_segment_a_stack_and_a_folder(run: Run, few: Path, tmp_path: Path) -> No
     labels = tifffile.imread(tmp_path / "labels.tif")
     assert labels.shape == (4, 160, 160)
     assert [int(frame.max()) for frame in labels] == result["cells"]
+    refused(("segment", few, "--out", tmp_path / "x", "--channel", 7), "7")
     folder = run("segment", few, "--out", tmp_path / "masks", *how)
     assert folder.status == 0, folder.err
     assert str(tmp_path / "masks") in folder.out
