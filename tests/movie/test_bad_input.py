@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,26 @@ def test_mixed_frames_are_found_when_opened_and_mixed_depths_when_read(tmp_path:
     movie = open_movie(tmp_path)
     with pytest.raises(InputError, match=r"t001\.tif.*\(4, 20, 30\)"):
         movie.frame(1)
+
+
+@pytest.fixture
+def unprivileged(tmp_path: Path) -> Iterator[None]:
+    """Act as a user for whom access rights count, in a temporary folder of one's own."""
+    if os.geteuid() != 0:
+        yield
+        return
+    parents = [p for p in (tmp_path, *tmp_path.parents) if p.stat().st_mode & 0o055 != 0o055]
+    modes = [(p, p.stat().st_mode) for p in parents]
+    for path in parents:
+        path.chmod(0o755)
+    os.chown(tmp_path, 65534, 65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        for path, mode in modes:
+            path.chmod(mode)
 
 
 def test_no_permission(tmp_path: Path, unprivileged: None) -> None:

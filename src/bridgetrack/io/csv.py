@@ -265,9 +265,8 @@ def _edges_from(cells: CellTable, parent: Index) -> pd.DataFrame:
     if not cells.complete:
         child &= ~unknown
     else:
-        _refuse(cells, unknown, lambda k: f"the parent {parent[k]} is not in the table")
-    _refuse(
-        cells,
+        cells.text.refuse(unknown, lambda k: f"the parent {parent[k]} is not in the table")
+    cells.text.refuse(
         child & (frame[at] >= frame),
         lambda k: (
             f"the cell {ids[k]} in frame {frame[k]} has the parent {parent[k]} in frame "
@@ -275,10 +274,6 @@ def _edges_from(cells: CellTable, parent: Index) -> pd.DataFrame:
         ),
     )
     return pd.DataFrame({"source": parent[child], "target": ids[child]})
-
-
-def _refuse(cells: CellTable, wrong: np.ndarray, what: Callable[[int], str]) -> None:
-    cells.text.refuse(wrong, what, lines=cells.table.index)
 
 
 def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -316,12 +311,11 @@ def _names_tracks(track: np.ndarray, ids: np.ndarray, graph: pd.DataFrame) -> bo
 def _column(cells: CellTable, name: str, dtype: str) -> np.ndarray:
     if name not in cells.text.header:
         raise InputError(f"{cells.text.source}: the column {name!r} of its sidecar is missing")
-    rows = cells.text.cells.index.get_indexer(cells.table.index)
     if dtype == "float64":
-        return cells.text.numbers(name, empty=np.nan)[rows]
+        return cells.text.numbers(name, empty=np.nan)
     if dtype == "int64":
-        return cells.text.integers(name)[rows]
-    text = cells.text.cells[name].to_numpy(dtype=object)[rows]
+        return cells.text.integers(name)
+    text = cells.text.cells[name].to_numpy(dtype=object)
     return text == "True" if dtype == "bool" else text
 
 

@@ -125,7 +125,7 @@ class CellTable:
     # for none. The index is the line of the file.
     table: pd.DataFrame
     columns: dict[str, str]  # column by its role
-    text: TextTable
+    text: TextTable  # the same rows
     geometry: Geometry
     sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
     notes: tuple[str, ...]  # what was left out, or is not as in the file
@@ -204,6 +204,8 @@ def read_cells(
     cells = _without_copies(cells, notes)
     cells = _sized(_with_ids(cells, text, found), notes)
     cells["label"] = _labels(cells, found, notes)
+    if len(cells) < len(text.cells):
+        text = replace(text, cells=text.cells.loc[cells.index])
     return CellTable(cells, found, text, geometry, sidecar, tuple(notes), len(cells) == n_rows)
 
 
