@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, warn
-from bridgetrack.movie.raw import RawMovie, reading, resolve_unknown
+from bridgetrack.movie.raw import RawMovie, resolve_unknown
 from bridgetrack.movie.tiff import TiffStack, is_tiff, page_head, read_tiff, stacked
 
 _WORDS = {
@@ -50,14 +50,13 @@ def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> Ra
     InputError
         If the names tell of several movies, or a file cannot be read.
     """
-    with reading(folder):
-        found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
-        files = sorted(found, key=_natural_key)
-        _check_some(folder, pattern, files)
-        if len(files) == 1:
-            return read_tiff(files[0])
-        ordered = _in_order(folder, files)
-        first = TiffStack(ordered.flat[0])
+    found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
+    files = sorted(found, key=_natural_key)
+    _check_some(folder, pattern, files)
+    if len(files) == 1:
+        return read_tiff(files[0])
+    ordered = _in_order(folder, files)
+    first = TiffStack(ordered.flat[0])
     axes = first.axes
     if labels and axes.startswith("S"):  # taken for colours, which labels have not
         axes = f"Z{axes[1:]}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bridgetrack.errors import InputError, warn
 from bridgetrack.files import ZARR_MARKS, in_one_go, program_version, writing
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, micrometers, minutes, reading
+from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, micrometers, minutes
 
 _VERSION = "0.5"
 _MARK = "bridgetrack"
@@ -33,18 +33,17 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
     An OME-Zarr image (0.1 to 0.5; its finest level), a zarr array, or a group with one array;
     with `labels` the image's label movie (its ``labels`` group) where it has one.
     """
-    with reading(path):
-        node = zarr.open(path, mode="r")
-        if labels and isinstance(node, zarr.Group):
-            node = _labels_of(node, path)
-        if isinstance(node, zarr.Group) and "0" in node and not _multiscales(node):
-            node = _only_image(node, path)
-        found = _multiscales(node) if isinstance(node, zarr.Group) else None
-        if found:
-            return _ome_image(node, found, path)
-        array = node if isinstance(node, zarr.Array) else _only_array(node, path)
-        _check_chunks(array, path, every=False)
-        return RawMovie(Sliced(array, path), _named_axes(array))
+    node = zarr.open(path, mode="r")
+    if labels and isinstance(node, zarr.Group):
+        node = _labels_of(node, path)
+    if isinstance(node, zarr.Group) and "0" in node and not _multiscales(node):
+        node = _only_image(node, path)
+    found = _multiscales(node) if isinstance(node, zarr.Group) else None
+    if found:
+        return _ome_image(node, found, path)
+    array = node if isinstance(node, zarr.Array) else _only_array(node, path)
+    _check_chunks(array, path, every=False)
+    return RawMovie(Sliced(array, path), _named_axes(array))
 
 
 def _attributes(node: Any) -> Mapping[str, Any]:
