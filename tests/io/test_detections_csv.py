@@ -209,6 +209,11 @@ def test_tables_of_every_habit(tmp_path: Path, text: str) -> None:
     assert found[["frame", "y", "x"]].to_numpy().tolist() == TWO
 
 
+def test_a_row_that_is_cut_off_after_its_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="row 3, column 'frame': '' is not a number"):
+        read_detections_csv(table(tmp_path, '"frame" "y" "x"\n"1" 0 1 2\n"2"'))
+
+
 def test_names_of_cells_that_are_no_numbers_are_passed_over(tmp_path: Path) -> None:
     """QuPath writes an Object ID and the name of a parent."""
     head = "Image,Object ID,Parent,Centroid X µm,Centroid Y µm,Time index"

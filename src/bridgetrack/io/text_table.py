@@ -183,13 +183,13 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
         with pieces:
             cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
     cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
+    blank = _blank(cells)  # with the names of rows: one that holds no more is cut off
+    cells = cells[~blank] if blank.any() else cells
     if not _blank(cells[more]).all():
         if len(more) > 1 or not quoted:
             raise ValueError(f"a row holds {len(first)} cells, the first {len(names)} names")
         cells = cells.iloc[:, 1:].set_axis(names, axis=1)  # R names the rows
     cells = cells[names]
-    blank = _blank(cells)
-    cells = cells[~blank] if blank.any() else cells
     units: dict[str, str] = {}
     if below := _more_header(cells):
         units = {c: str(cells[c].iloc[below - 1]).strip().strip("()[]") for c in names}
