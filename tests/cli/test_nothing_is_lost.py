@@ -231,7 +231,7 @@ def test_a_project_and_its_movies(refused: Refused, files: dict[str, Path], tmp_
     refused(("train", files["labels"], *source, "--out", out / "ctc" / "mask000.tif"), "mask000")
 
 
-def test_exports_and_runs_in_onefolder(run: Run, masks: Path, tmp_path: Path) -> None:
+def test_exports_and_runs_in_one_folder(run: Run, masks: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = bt.track(masks)
     result.save(out, ["csv", "geff"])

@@ -235,7 +235,21 @@ def another_theme_is_followed_at_once(panel, step, viewer, qtbot):
     qtbot.wait(300)
 
 
+def steps_that_float_find_it_too(opened, viewer, qtbot):
+    _, widget, panel = opened
+    window, steps = widget.window(), widget
+    while not isinstance(steps, QDockWidget):
+        steps = steps.parentWidget()
+    steps.setFloating(True)
+    assert widget.window() is not window
+    panel.window().findChild(QDockWidget, NAME).hide()
+    widget.track.explore.click()
+    assert panel.isVisible() and len(window.findChildren(ExplorePanel)) == 1
+    steps.setFloating(False)
+
+
 def test_the_explorer(opened, hand, viewer, qtbot):
+    steps_that_float_find_it_too(opened, viewer, qtbot)
     rows_and_cells_are_linked(opened, hand, viewer, qtbot)
     cells_have_the_colours_of_their_families(opened, viewer, qtbot)
     trees_plots_and_colours(opened, viewer, qtbot)

@@ -83,12 +83,14 @@ class TrackPanel(Panel):
         """Open the panel with all tracks below the image, or bring it to the front."""
         from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 
-        for dock in self.window().findChildren(QDockWidget):
+        viewer, window = self.state.viewer, self.window()
+        if isinstance(window, QDockWidget):  # which floats above the window
+            window = window.parentWidget()
+        for dock in window.findChildren(QDockWidget):
             if dock.findChild(ExplorePanel) is not None:
                 dock.show()
                 dock.raise_()
                 return
-        viewer, window = self.state.viewer, self.window()
         # Beside the lists of layers, which would leave plots too little height on a laptop.
         window.setCorner(Qt.Corner.BottomLeftCorner, Qt.DockWidgetArea.LeftDockWidgetArea)
         dock = viewer.window.add_dock_widget(ExplorePanel(viewer), name=NAME, area="bottom")
