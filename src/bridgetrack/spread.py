@@ -11,7 +11,6 @@ import os
 import pickle
 import signal
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
@@ -20,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from bridgetrack.errors import BridgetrackError, BridgetrackWarning, DependencyError
+from bridgetrack.errors import BridgetrackError, DependencyError, warn
 from bridgetrack.files import program_version
 
 THREADS = 2
@@ -196,11 +195,7 @@ class _Cluster(Generic[Shared, Part, Result]):
     def _go_on_here(self, why: str) -> None:
         self.workers.lost = True
         address = getattr(getattr(self.client, "scheduler", None), "address", "this machine")
-        warnings.warn(
-            f"the cluster at {address} {why}; the remaining work was done in this process",
-            BridgetrackWarning,
-            stacklevel=2,
-        )
+        warn(f"the cluster at {address} {why}; the remaining work was done in this process")
 
 
 def _outcome(

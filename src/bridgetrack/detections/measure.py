@@ -7,7 +7,6 @@ only intensities need the pixels themselves.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.labels import Foreground, foreground
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.spread import THREADS, spread
 
@@ -274,11 +273,9 @@ def with_slice_distance(labels: Movie) -> Movie:
     ratio = float(f"{_ratio(labels):.2g}")
     if ratio < _CLEAR:
         return labels
-    warnings.warn(
+    warn(
         f"{labels.source}: the scale is unknown; slices are taken to be {ratio:g} pixels apart, as "
-        "cells reach over so few of them; give the scale of z, y and x if this is wrong",
-        BridgetrackWarning,
-        stacklevel=2,
+        "cells reach over so few of them; give the scale of z, y and x if this is wrong"
     )
     return replace(labels, geometry=replace(geometry, scale=(ratio, 1.0, 1.0)))
 

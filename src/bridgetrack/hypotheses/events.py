@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.arrays import Index, Mask
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.progress import in_parts
 
 _HIGHEST = int(np.iinfo(np.int64).max)
@@ -317,11 +316,9 @@ class EventKinds:
         for word in words:
             name = by_event.get(word, word)
             if word in _ALWAYS:
-                warnings.warn(
+                warn(
                     f"{word!r}: cells always may appear and disappear; reject the appearances that "
-                    "are wrong instead",
-                    BridgetrackWarning,
-                    stacklevel=2,
+                    "are wrong instead"
                 )
                 continue
             if name not in _EVENTS:

@@ -6,7 +6,6 @@ numbers and outlines.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PureWindowsPath
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, targets
-from bridgetrack.errors import BridgetrackWarning, InputError
+from bridgetrack.errors import InputError, warn
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.movie import (
@@ -302,12 +301,10 @@ def find_masks(
         Where the movie looks like labels.
     """
     if looks_like_labels(image):
-        warnings.warn(
+        warn(
             f"{image.source}: its pixels look like the numbers of cells, not like a picture; if "
             "these are masks, track them as they are (bridgetrack track), and give the picture "
-            "that they were made from to find cells anew",
-            BridgetrackWarning,
-            stacklevel=2,
+            "that they were made from to find cells anew"
         )
     work = MaskJob.of(how, image, answers, channel=channel, client=client)
     job = yield from relayed(work, lambda step: replace(step, done=_LOOKING * step.done))

@@ -7,7 +7,6 @@ a run can be repeated.
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,12 +23,12 @@ from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import (
-    BridgetrackWarning,
     InputError,
     Note,
     NoteKind,
     collecting_warnings,
     note_texts,
+    warn,
 )
 from bridgetrack.features.default import with_link_scores
 from bridgetrack.features.feature import FeatureSet, LinkScores, needs_link_scores
@@ -212,12 +211,10 @@ def _link_scores(
 ) -> LinkScores | None:
     """Link scores, if some are given; warns if `model` needs them and none are given."""
     if given is None and model is not None and needs_link_scores(model.keys):
-        warnings.warn(
+        warn(
             f"the model {model.name!r} was trained with link scores of another program "
             f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
-            "links are scored without them; give them with --link-scores (in Python link_scores=)",
-            BridgetrackWarning,
-            stacklevel=3,
+            "links are scored without them; give them with --link-scores (in Python link_scores=)"
         )
     return read_link_scores(given) if isinstance(given, Path | str) else given
 
@@ -238,7 +235,7 @@ def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
         counted = "seem to be counted from 1; count them" if from_one else "are counted"
         raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
     if missed:
-        warnings.warn(f"{said}they are left out", BridgetrackWarning, stacklevel=3)
+        warn(f"{said}they are left out")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from bridgetrack.detections.measure import (
     with_slice_distance,
 )
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackWarning, ContradictionError, InputError
+from bridgetrack.errors import ContradictionError, InputError, warn
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix, FeatureSet
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds, Events, active_slots, kind_words
@@ -142,22 +141,18 @@ def measure(
     """
     if not isinstance(source, Movie):
         if image is not None:
-            warnings.warn(
+            warn(
                 f"the cells come from a table, so intensities of {image.source} are not measured; "
-                "give a label movie to use them",
-                BridgetrackWarning,
-                stacklevel=2,
+                "give a label movie to use them"
             )
         return source
     check_same_extent(image, source)
     check_labels(source)
     if source.n_frames == 1:
-        warnings.warn(
+        warn(
             f"{source.source}: there is only one frame, so no cell has anywhere to go; tracking "
             "needs a movie: give the folder of all frames or the whole stack, or say the axis "
-            "order if time is another axis (--axes, e.g. TYX)",
-            BridgetrackWarning,
-            stacklevel=2,
+            "order if time is another axis (--axes, e.g. TYX)"
         )
     tables = []
     yield begin("Measuring cells")
