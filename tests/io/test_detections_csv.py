@@ -196,6 +196,7 @@ TWO = [[0, 1234.5, 2], [1, 1234.5, 3]]
         " frame     y    x\n     0  1234.5   2\n     1    1234.5   3\n",
         "frame,y,x\n0,1234.5,2,\n1,1234.5,3,\n",
         "frame,y,x, x,x \n0,1234.5,2,8,9\n1,1234.5,3,8,9\n",
+        "frame,y,x,x.1,x\n0,1234.5,2,8,9\n1,1234.5,3,8,9\n",
         "# a, remark, in, parts\n# frame y x\n0 1234.5 2\n1 1234.5 3\n",
         '"frame" "y" "x"\n"1" 0 1234.5 2\n"2" 1 1234.5 3\n',
         "frame,y,x\n0,1234.5,2\n,,\n1,1234.5,3\n,,\n",
@@ -207,6 +208,12 @@ def test_tables_of_every_habit(tmp_path: Path, text: str) -> None:
         warnings.simplefilter("error")
         found = read_detections_csv(table(tmp_path, text)).table
     assert found[["frame", "y", "x"]].to_numpy().tolist() == TWO
+
+
+def test_a_column_without_a_name_has_the_one_that_pandas_gives_it(tmp_path: Path) -> None:
+    path = table(tmp_path, ",frame,y,x,\n7,0,1,2,\n9,1,3,4,\n")
+    assert read_text_table(path).header == ["Unnamed: 0", "frame", "y", "x", "Unnamed: 4"]
+    assert read_detections_csv(path, {"id": "Unnamed: 0"}).table["id"].tolist() == [7, 9]
 
 
 def test_a_row_that_is_cut_off_after_its_name_is_refused(tmp_path: Path) -> None:

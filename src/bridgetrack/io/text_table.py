@@ -6,7 +6,7 @@ import codecs
 import csv
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -167,8 +167,7 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
             begin = file.tell()
         file.seek(begin)
         head = csv.reader(iter(file.readline, ""), delimiter=mark, skipinitialspace=True)
-        found = [name.strip() or "unnamed" for name in next(head, []) if name or mark != " "]
-        names = [f"{n}.{found[:k].count(n)}" if n in found[:k] else n for k, n in enumerate(found)]
+        names = _distinct([name for name in next(head, []) if name or mark != " "])
         below = file.tell()
         quoted = file.read(1) == '"'
         file.seek(below)
@@ -209,6 +208,16 @@ def _layout(head: list[str]) -> tuple[int, str]:
     several = (k for k, named in enumerate(words) if len(named) > 2 and marks[k] != " ")
     above = next(known, next(several, 0))
     return above, marks[above] if words and len(words[above]) > 2 else ","
+
+
+def _distinct(header: list[str]) -> list[str]:
+    """The names of the columns as pandas writes them: none twice, and none that is empty."""
+    names: list[str] = []
+    for k, word in enumerate(header):
+        name = word.strip() or f"Unnamed: {k}"
+        several = (f"{name}.{again}" if again else name for again in count())
+        names.append(next(one for one in several if one not in names))
+    return names
 
 
 def _blank(cells: pd.DataFrame) -> Mask:
