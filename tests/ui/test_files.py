@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copyfile
 
 import numpy as np
 import pytest
@@ -39,8 +40,9 @@ def test_other_things_are_left_to_other_readers(tmp_path):
     assert reader([str(tmp_path / "a.csv")]) is None
 
 
-def test_a_file_of_trackmate_is_a_layer_of_tracks():
-    path = str(Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml")
+def test_a_file_of_trackmate_is_a_layer_of_tracks_whatever_it_is_called(tmp_path):
+    path = str(tmp_path / "trackmate7.txt")
+    copyfile(Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml", path)
     [(data, options, kind)] = reader(path)(path)
     assert (options["name"], kind, len(data)) == ("trackmate7", "tracks", 4)
     assert options["graph"]

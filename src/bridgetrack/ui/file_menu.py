@@ -200,8 +200,7 @@ def _read_project(file: Path) -> list[LayerData]:
 
 
 def _read_tracks(file: Path, columns: Columns = None) -> list[LayerData]:
-    xml = file.suffix.lower() == ".xml"
-    tracks = read_trackmate(file) if xml else read_tracks_csv(file, columns)
+    tracks = read_trackmate(file) if is_trackmate(file) else read_tracks_csv(file, columns)
     return [tracks_data(tracks, file.stem, file)]
 
 
