@@ -111,7 +111,8 @@ def relax(
         mine, slots = np.flatnonzero(some[of_column]), np.flatnonzero(some[of_slot])
         if not len(mine):
             continue
-        part, values = useful.part(mine, slots) if large.any() else useful, None
+        part = useful.part(mine, slots) if large.any() else useful
+        values = None
         if some is large:
             del useful  # it is most of it, and solving takes memory
             give_back()

@@ -97,9 +97,9 @@ class MendSite:
             raise self.refusal(f"there is no cell at pixel {at}; point at one that is drawn")
         return label
 
-    def refusal(self, why: str, *labels: int) -> InputError:
-        """An error that names the frame, and cells in place of braces."""
-        return InputError(f"frame {self.frame}: {why.format(*map(self.name, labels))}")
+    def refusal(self, why: str) -> InputError:
+        """An error that names the frame."""
+        return InputError(f"frame {self.frame}: {why}")
 
 
 def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
@@ -139,15 +139,16 @@ def _join(site: MendSite, *places: Place) -> Mend:
     """One cell with the number of the larger; a gap is closed."""
     labels = [site.cell_at(p) for p in places]
     if labels[0] == labels[1]:
-        raise site.refusal("{} was pointed at twice; joining needs two cells", labels[0])
+        name = site.name(labels[0])
+        raise site.refusal(f"{name} was pointed at twice; joining needs two cells")
     part = _part(site, places, *labels)
     first, second = (part.labels == label for label in labels)
     away = float(ndi.distance_transform_edt(~first, sampling=site.sampling)[second].min())
     if away > _GAP * site.diameter:
+        one, other = map(site.name, labels)
         raise site.refusal(
-            f"{{}} and {{}} are {away:.0f} pixels apart; only cells beside each other can be "
-            "joined: paint what lies between them",
-            *labels,
+            f"{one} and {other} are {away:.0f} pixels apart; only cells beside each other can be "
+            "joined: paint what lies between them"
         )
     both = _bridged(first | second, part.labels == 0, away, site.sampling)
     kept = labels[int(second.sum() > first.sum())]
@@ -157,10 +158,10 @@ def _join(site: MendSite, *places: Place) -> Mend:
 def _grow(site: MendSite, place: Place) -> Mend:
     """A cell where none is drawn: the best candidate that leaves others alone."""
     at = site.pixel(place)
-    if site.labels[at]:
+    if taken := int(site.labels[at]):
         raise site.refusal(
-            "{} is drawn here already; cut it if it is two cells, or take its next outline",
-            int(site.labels[at]),
+            f"{site.name(taken)} is drawn here already; cut it if it is two cells, or take its "
+            "next outline"
         )
     part = _part(site, (place,))
     outlines = _outlines(part, place, 0)
@@ -184,7 +185,8 @@ def _outline(site: MendSite, place: Place) -> Mend:
     alike = [_overlap(mask, now) for mask in found]
     same = int(np.argmax(alike)) if alike and max(alike) > _ALIKE else -1
     if not found or (len(found) == 1 and same == 0):
-        raise site.refusal("there is no other outline of {}; paint it as it is", label)
+        name = site.name(label)
+        raise site.refusal(f"there is no other outline of {name}; paint it as it is")
     chosen = found[(same + 1) % len(found)]
     return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
 
@@ -314,9 +316,8 @@ def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
     )
     if markers is None:
         raise part.site.refusal(
-            "{} shows no valley to cut it along; click beside it on both sides to draw the cut, "
-            "or paint one of the two cells",
-            label,
+            f"{part.site.name(label)} shows no valley to cut it along; click beside it on both "
+            "sides to draw the cut, or paint one of the two cells"
         )
     return _spread(markers, mask, part.site.sampling)
 
@@ -430,7 +431,8 @@ def _along_line(part: _Part, label: int, places: tuple[Place, ...]) -> tuple[Mas
         pieces = _two_largest(left)
         if pieces is not None:
             return _spread(pieces, mask, part.site.sampling)
-    raise part.site.refusal("this line does not divide {}; draw it right across", label)
+    name = part.site.name(label)
+    raise part.site.refusal(f"this line does not divide {name}; draw it right across")
 
 
 # ---------------------------------------------------------------------- one cell
