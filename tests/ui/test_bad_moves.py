@@ -23,6 +23,7 @@ def test_what_is_done_by_mistake_is_told_and_loses_nothing(
     state = state_of(viewer)
     results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, pace, tmp_path)
     a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot)
+    deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace)
 
 
 def sure_moves(session: Any) -> list[tuple[int, int, int]]:
@@ -105,6 +106,25 @@ def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
     assert not panel.doubt.isVisible(), "an answer that was taken back is not shown any more"
     state.annotator.undo()
     assert panel.doubt.isVisible()
+
+
+def deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace):
+    session, layer = state.session, viewer.layers["cells"]
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    given, path, learned = list(session.annotations), session.answers.path, session.model
+    pace.held = True
+    widget.train.go.click()
+    qtbot.waitUntil(lambda: session.trainer.busy, timeout=20_000)
+    viewer.layers.remove(layer)
+    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    assert "Training ended before it was done" in widget.notice.text()
+    assert "“cells” was deleted" in widget.notice.text()
+    assert "step 1" in widget.next_words.text() and not session.trainer.busy
+    pace.held = False
+    viewer.add_layer(layer)
+    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    assert session.answers.path == path and list(session.annotations) == given
+    assert session.model.name == learned.name and not session.trainer.busy
 
 
 def test_where_the_model_does_not_suit_answers_are_no_slips(session, annotator, at):
