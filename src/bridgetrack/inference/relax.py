@@ -107,13 +107,14 @@ def relax(
         solved += more
         return min(solved / len(columns), 1.0)
 
-    for some in (~large, large):
+    for generated in (False, True):  # the small components in packs, then the large ones
+        some = large if generated else ~large
         mine, slots = np.flatnonzero(some[of_column]), np.flatnonzero(some[of_slot])
         if not len(mine):
             continue
         part = useful.part(mine, slots) if large.any() else useful
         values = None
-        if some is large:
+        if generated:
             del useful  # it is most of it, and solving takes memory
             give_back()
             values = yield from relayed(_generated(part, score[mine], limits), share)
@@ -121,7 +122,7 @@ def relax(
             labels = of_slot[slots], of_column[mine]
             values = yield from relayed(_packed(part, score[mine], *labels, limits), share)
         x[mine], duals[slots] = values
-        if some is large:
+        if generated:
             more, slots_of, columns_of = _clusters(part, score[mine], *values)
             of_slot[slots] = count + slots_of
             of_column[mine] = np.where(columns_of < 0, -1, count + columns_of)

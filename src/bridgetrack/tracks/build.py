@@ -298,11 +298,12 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
 
 def _edges(events: Events, values: dict[str, Array]) -> pd.DataFrame:
     """One row per link between two detections."""
+    # All events three times: to their first target, to their second, and from their second source.
     source = np.concatenate([events.sources[:, k] for k in (0, 0, 1)])
     target = np.concatenate([events.targets[:, k] for k in (0, 1, 0)])
     there = np.flatnonzero((source >= 0) & (target >= 0))
     order = there[np.lexsort((target[there], source[there]))]
-    row = order % max(len(events), 1)
+    row = order % max(len(events), 1)  # whichever of the three times it is
     columns: dict[str, Any] = {"source": source[order], "target": target[order]}
     columns["event"] = _KEYS[events.event[row]]
     columns |= {name: value[row] for name, value in values.items()}
