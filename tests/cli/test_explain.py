@@ -73,6 +73,19 @@ def test_a_result_of_windows_knows_its_alternatives(
     assert parts["alternative"] == whole["alternative"]
 
 
+@pytest.mark.parametrize(
+    ("frame", "cell", "why"),
+    [
+        (0, 99_999, "no cell with label 99999 in frame 0; its labels are 1, 2, 3"),
+        (77, 1, "the movie has the frames 0 to 5"),
+    ],
+)
+def test_a_cell_that_is_not_there(
+    refused: Refused, result: Path, frame: int, cell: int, why: str
+) -> None:
+    refused(("explain", result, "--frame", frame, "--cell", cell), why)
+
+
 @pytest.mark.parametrize("text", ['{"input": 3}', "[" * 100_000 + "]" * 100_000])
 def test_a_damaged_record(refused: Refused, tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
