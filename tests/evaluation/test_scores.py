@@ -67,6 +67,19 @@ def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
     assert (points.ct, points.chota) == (1.0, None)
 
 
+def test_frames_that_a_result_lacks_are_missed(truth: CtcTruth) -> None:
+    nodes = truth.tracks.nodes[truth.tracks.nodes["frame"] < 3]
+    edges = truth.tracks.edges[truth.tracks.edges["target"].isin(nodes["id"])]
+    shorter = replace(truth.tracks.geometry, n_frames=3)
+    short = assemble_tracks(
+        nodes.drop(columns=["track_id", "lineage_id"]), edges[["source", "target"]], shorter
+    )
+    scores = evaluate(short, truth.tracks)
+    assert (scores.matching, scores.ct) == ("distance", 2 / 5), "of five tracks two end before"
+    assert scores.edge_recall == pytest.approx(4 / 7)
+    assert scores.tf < 1
+
+
 def test_micrometres_against_pixels(truth: CtcTruth) -> None:
     known = replace(truth.tracks.geometry, scale=(0.5, 0.5), unit="micrometer")
     scaled = replace(truth.tracks, geometry=known)

@@ -9,7 +9,7 @@ import pytest
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.tracks.tracks import Tracks
+from bridgetrack.tracks.tracks import Tracks, edge_events
 from gallery import BY_NAME, GALLERY, Situation, measured
 
 ids = [s.name for s in GALLERY]
@@ -89,3 +89,11 @@ def test_scores_and_margins_go_with_their_events() -> None:
     assert edges["score"].tolist() == [divide, divide]
     unscored = build_tracks(detections, hypotheses, chosen)
     assert unscored.events[["score", "margin_at_least"]].isna().all(axis=None)
+
+
+def test_links_of_other_programs_are_named_by_their_ends() -> None:
+    """A move, a gap, a division and a merge, of which nothing is known but what they join."""
+    nodes = pd.DataFrame({"frame": [1, 2, 4, 5, 5, 6]})
+    links = np.array([[0, 1], [1, 2], [2, 3], [2, 4], [3, 5], [4, 5]]).T
+    named = ["move", "skip", "divide", "divide", "merge", "merge"]
+    assert edge_events(nodes, *links).tolist() == named
