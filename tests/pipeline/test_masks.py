@@ -60,7 +60,7 @@ def at_the_edge(labels: np.ndarray) -> np.ndarray:
     return np.setdiff1d(np.concatenate([labels[0], labels[-1], labels[:, 0], labels[:, -1]]), [0])
 
 
-def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
+def test_cells_at_the_edge_are_left_out_unless_people_drew_or_brought_them() -> None:
     images = drawn(3)[0][:, 20:, 20:]  # three nuclei are cut
     movie = open_movie(images)
     every = found(movie)
@@ -80,6 +80,9 @@ def test_cells_at_the_edge_are_left_out_unless_people_drew_them() -> None:
     kept = found(movie, Finding(wanted), answers)
     assert (kept[1][cell] > 0).all()
     assert len(at_the_edge(kept[1])) == 1 and not any(len(at_the_edge(m)) for m in kept[2:])
+    brought = found(movie, Finding(wanted, given=open_labels(np.stack(every))))
+    for before, after in zip(every, brought, strict=True):
+        np.testing.assert_array_equal(at_the_edge(after), at_the_edge(before))
 
 
 def test_what_was_brought_along_is_among_the_choices(monkeypatch: pytest.MonkeyPatch) -> None:
