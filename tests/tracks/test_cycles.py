@@ -9,7 +9,7 @@ from scipy.stats import CensoredData, ecdf
 
 import bridgetrack as bt
 from bridgetrack.tracks.cycles import cell_cycles, survival
-from bridgetrack.tracks.table import with_fates
+from bridgetrack.tracks.table import track_table, with_fates
 from lineage_cases import tracks_of
 
 
@@ -39,9 +39,14 @@ def test_times_between_divisions(tracks):
     assert cell_cycles(bt.Tracks(**{**vars(tracks), "links": tracks.links.head(0)})).words
 
 
-def test_ends_that_somebody_named_are_told(tracks):
+def test_ends_and_beginnings_that_somebody_named_are_told(tracks):
     [last] = tracks.nodes.loc[tracks.nodes["track_id"] == 5, "id"]
-    found = cell_cycles(with_fates(tracks, {int(last): "death"}))
+    first = tracks.nodes.loc[tracks.nodes["track_id"] == 1, "id"].min()
+    named = with_fates(tracks, {int(last): "birth death", int(first): "birth"})
+    table = track_table(named).set_index("track_id")
+    assert table["begins_in"].tolist() == ["birth", "", "", "", "birth"]
+    assert table["ends_in"][1] == "division" and table["ends_in"][5] == "death"
+    found = cell_cycles(named)
     assert found.cycles.set_index("track_id")["ends_in"][5] == "death"
     assert "1 dies, as somebody saw." in found.words
 
