@@ -105,6 +105,11 @@ def test_every_way_to_write_a_table(tmp_path: Path, truth: Path, form: str) -> N
     assert again.edges.equals(read_ctc(truth).tracks.edges)
 
 
+def test_a_table_without_rows_is_told_of_where_cells_are_drawn(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the table is empty, but the masks are not"):
+        read_ctc(write_ctc_folder(tmp_path / "TRA", DIVIDING, []))
+
+
 def test_a_track_that_is_nowhere_drawn(tmp_path: Path) -> None:
     folder = write_ctc_folder(tmp_path / "TRA", DIVIDING, [*DIVIDING_ROWS, "7 0 1 0"])
     with pytest.raises(InputError, match="track 7 is not drawn"):

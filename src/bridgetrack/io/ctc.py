@@ -174,6 +174,8 @@ def _open_masks(folder: Path, known: dict[str, Any]) -> Movie:
 
 def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path) -> None:
     """Refuse labels that are drawn where the table has none, and tracks that cannot be drawn."""
+    if len(nodes) and not len(table):
+        raise InputError(f"{path}: the table is empty, but the masks are not")
     frame, label = (nodes[c].to_numpy(dtype=np.int64) for c in ("frame", "label"))
     number, begin, end, _ = table.T
     last = labels.n_frames - 1
