@@ -12,6 +12,7 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
+from bridgetrack.errors import InputError
 from bridgetrack.pipeline.scene import measure
 from short_sample import busy_part
 from simulator import SimulationSettings, simulate
@@ -52,6 +53,20 @@ def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
     assert bt.track(movie.labels).tables.nodes.shape[0] == len(first.nodes)
     with_scale = bt.track(movie.labels, movie.image, **HOW).tracks.geometry
     assert (with_scale.unit, with_scale.frame_interval) == ("micrometer", 10.0)
+
+
+def test_a_table_has_the_extent_and_the_scale_of_its_image(tmp_path: Path) -> None:
+    path = tmp_path / "cells.csv"
+    path.write_text("frame,y,x\n0,10,30\n1,11,30\n")
+    image = bt.open_movie(np.zeros((3, 40, 50), np.uint8), scale=(0.5, 0.5))
+    found = bt.track(path, image).scene.detections
+    assert (found.geometry.n_frames, found.geometry.shape) == (3, (40, 50))
+    assert found.geometry.unit == "micrometer"
+    assert found.position.tolist() == [[5, 15], [5.5, 15]]
+    assert found.table["border_distance"].tolist() == [5, 5.5]
+    path.write_text("frame,y,x\n0,10,30\n3,11,30\n")
+    with pytest.raises(InputError, match=r"in frame 3 .* the movie has frames 0 to 2"):
+        bt.track(path, image)
 
 
 def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:

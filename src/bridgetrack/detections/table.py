@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -149,6 +149,19 @@ class Detections:
                 f"there is no cell with label {label} in frame {frame}; {self._there(frame)}"
             )
         return row
+
+    def within(self, movie: Geometry) -> Detections:
+        """The same cells in the frames of a movie, where their own extent is not known.
+
+        Raises an `InputError` where there are cells after its last frame.
+        """
+        here = self.geometry
+        alike = (here.ndim, here.unit) == (movie.ndim, movie.unit)
+        if here.shape is not None or movie.shape is None or not alike:
+            return self
+        geometry = replace(here, n_frames=movie.n_frames, shape=movie.shape)
+        table = self.table.assign(border_distance=border_distance(self.table, geometry))
+        return replace(self, table=table, geometry=geometry)
 
     def find(self, frame: int, label: int) -> int:
         """Row of the detection with this identity, -1 where there is none."""

@@ -136,21 +136,23 @@ class RunInputs:
 def open_cells(
     labels: Any, image: Any = None, reading: OpenOptions | None = None
 ) -> tuple[Movie | Detections, Movie | None]:
-    """Open labels, or a table of detections, and the image; labels without a scale take its one.
+    """Open labels, or a table of detections, and the image; cells without a scale take its one.
 
     `reading` says how they are read where they do not say it. Raises an `InputError` where one of
     them cannot be read.
     """
     reading = reading or OpenOptions()
     known = scale_of(reading)
+    pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
     if is_table(labels):
+        if pixels is not None and reading.scale is None and pixels.geometry.unit != "pixel":
+            known = scale_of(pixels.geometry)
         labels = read_detections_csv(labels, reading.columns, **known)
     elif reading.columns:
         raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
-    pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
     if isinstance(labels, Detections):
-        return labels, pixels
-    cells = open_labels(labels, axes=reading.axes, **known)
+        return labels if pixels is None else labels.within(pixels.geometry), pixels
+    cells = open_labels(labels, axes=reading.axes, **scale_of(reading))
     if pixels is not None and reading.unit is None:
         cells = scaled_like(cells, pixels)
     return cells, pixels
