@@ -115,6 +115,7 @@ def test_what_is_learned_holds_for_other_candidates_and_is_not_all() -> None:
     own = taught.trees.log_odds(FEATURE[rest])
     np.testing.assert_allclose(after, (before + np.clip(own, -12, 12)) / 2)
     assert np.mean((own > 0) == yes) > 0.95
+    assert own[yes].mean() == pytest.approx(-own[~yes].mean(), rel=0.2), "half of them are cells"
 
 
 def test_the_more_often_the_start_is_wrong_the_more_of_a_say_has_what_was_checked() -> None:
