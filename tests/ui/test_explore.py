@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QDockWidget
 from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
-from bridgetrack.ui.state import state_of
+from bridgetrack.ui.state import CloseGuard, state_of
 from session_fixtures import MIDDLE
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -235,21 +235,29 @@ def another_theme_is_followed_at_once(panel, step, viewer, qtbot):
     qtbot.wait(300)
 
 
-def steps_that_float_find_it_too(opened, viewer, qtbot):
-    _, widget, panel = opened
+def steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch):
+    state, widget, panel = opened
     window, steps = widget.window(), widget
     while not isinstance(steps, QDockWidget):
         steps = steps.parentWidget()
     steps.setFloating(True)
+    qtbot.wait(50)
     assert widget.window() is not window
+    zoom, viewer.camera.zoom = viewer.camera.zoom, 20 * viewer.camera.zoom
+    assert not state.canvas.holds((0.0, 0.0)), "what is beyond the screen is out of view"
+    viewer.camera.zoom = zoom
+    with monkeypatch.context() as patch:
+        patch.setattr(CloseGuard, "losses", ["Something is not done yet."])
+        patch.setattr("bridgetrack.ui.state.may_close", lambda *_: False)
+        assert not window.close(), "it asks before"
     panel.window().findChild(QDockWidget, NAME).hide()
     widget.track.explore.click()
     assert panel.isVisible() and len(window.findChildren(ExplorePanel)) == 1
     steps.setFloating(False)
 
 
-def test_the_explorer(opened, hand, viewer, qtbot):
-    steps_that_float_find_it_too(opened, viewer, qtbot)
+def test_the_explorer(opened, hand, viewer, qtbot, monkeypatch):
+    steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch)
     rows_and_cells_are_linked(opened, hand, viewer, qtbot)
     cells_have_the_colours_of_their_families(opened, viewer, qtbot)
     trees_plots_and_colours(opened, viewer, qtbot)

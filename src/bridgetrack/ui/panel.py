@@ -8,7 +8,15 @@ from math import ceil
 from typing import Any, ClassVar
 
 from qtpy.QtCore import QEvent, QSize, Qt, Signal
-from qtpy.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
+from qtpy.QtWidgets import (
+    QDockWidget,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QSizePolicy,
+    QWidget,
+)
 from superqt.utils import qdebounced
 
 from bridgetrack.errors import plural
@@ -56,6 +64,12 @@ class Panel(Column):
         """The session of the viewer."""
         return self.state.session
 
+    @property
+    def viewer_window(self) -> Any:
+        """The window of the viewer, also where the steps float above it."""
+        window = self.window()
+        return window.parentWidget() if isinstance(window, QDockWidget) else window
+
     def sizeHint(self) -> QSize:  # noqa: N802
         """Narrow enough for a laptop."""
         return QSize(370, 640)
@@ -70,8 +84,8 @@ class Panel(Column):
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
         """Follow what was not followed while the panel was out of view."""
-        self.state.guard.watch(self.window())
-        self.state.canvas.look_from(self.window())
+        self.state.guard.watch(self.viewer_window)
+        self.state.canvas.look_from(self.viewer_window)
         stale, self._stale = self._stale, {}
         for refresh in stale:
             refresh()

@@ -83,9 +83,7 @@ class TrackPanel(Panel):
         """Open the panel with all tracks below the image, or bring it to the front."""
         from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 
-        viewer, window = self.state.viewer, self.window()
-        if isinstance(window, QDockWidget):  # which floats above the window
-            window = window.parentWidget()
+        viewer, window = self.state.viewer, self.viewer_window
         for dock in window.findChildren(QDockWidget):
             if dock.findChild(ExplorePanel) is not None:
                 dock.show()
