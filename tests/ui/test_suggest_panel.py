@@ -169,7 +169,7 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     assert said.text().startswith("Trained.") and outcome.better is None
     asked.session.describe_model(asked.session.model, replace(outcome, better=False))
     asked.session.trainer.changed.emit()
-    assert said.text().startswith("No better than before on held-out answers")
+    assert said.text().startswith("Worse than before on held-out answers")
     qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
     qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
     assert "Undone: training." in asked.widget.notice.text()

@@ -91,7 +91,8 @@ class Outcome:
     words: tuple[str, ...]  # what it brought, as sentences
     suited: bool = True  # whether the starting model suits the movie, see `Training`
     doubtful: tuple[str, ...] = ()  # ids of answers that contradict the starting model clearly
-    # whether it gets fewer held-out answers wrong than the starting model; None: not known
+    # whether it gets fewer held-out answers wrong than the starting model; None: as many, or it is
+    # not known
     better: bool | None = None
 
 

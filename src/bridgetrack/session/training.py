@@ -115,7 +115,9 @@ class Trainer:
             right = [estimate.words] if estimate and says_something(estimate) else []
             words = (*map(sentence, [*right, training.words]), *outcome.words)
             self.training = training
-            better = None if training.errors is None else training.errors[0] < training.errors[1]
+            better = None
+            if training.errors is not None and training.errors[0] != training.errors[1]:
+                better = training.errors[0] < training.errors[1]
             known = replace(outcome, words=words, better=better)
             self._movie.describe_model(training.model, known)
         self.changed.emit()

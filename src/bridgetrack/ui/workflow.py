@@ -225,9 +225,9 @@ def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
 _TRAINED = {
     None: "Trained. Next: look at the tracks in step 4.",
     True: "Better than before on held-out answers. Next: look at the tracks in step 4.",
-    False: "No better than before on held-out answers: give more in step 2, or undo it (Z).",
+    False: "Worse than before on held-out answers: give more in step 2, or undo it (Z).",
 }
-"""What is told of a training that is known to be better than what it began with, or not."""
+"""What is told of a training that is better or worse than what it began with, or as good."""
 
 
 def _scrolling(panel: Panel) -> QScrollArea:
