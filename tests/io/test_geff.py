@@ -84,7 +84,9 @@ def foreign(path: Path, step: int = 1, more: Any = None, **changes: Any) -> Path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         metadata = geff_spec.GeffMetadata(node_props_metadata={}, edge_props_metadata={}, **given)
-        props = {k: {"values": v, "missing": None} for k, v in values.items()}
+        # where some are missing, what is there is masked
+        lost = {k: v.mask if np.ma.isMaskedArray(v) else None for k, v in values.items()}
+        props = {k: {"values": np.asarray(v), "missing": lost[k]} for k, v in values.items()}
         kinds = {"event": {"values": np.array([1, 2, 3]), "missing": None}}  # a word of their own
         write_arrays(path, ids, props, edges, kinds, metadata)
     return path
@@ -97,6 +99,13 @@ def test_the_store_of_another_program(tmp_path: Path) -> None:
     assert tracks.nodes["track_id"].tolist() == [1, 1, 2, 3]
     assert tracks.events["event"].tolist() == ["move", "divide"]
     assert (tracks.geometry.unit, tracks.geometry.frame_interval) == ("micrometer", 0.5)
+
+
+def test_a_size_that_is_missing_is_not_known(tmp_path: Path) -> None:
+    sizes = np.ma.array([4.0, 5.0, 6.0, 7.0], mask=[False, True, False, False])
+    assert read_geff(foreign(tmp_path / "a.geff", more={"area": sizes})).nodes["area"].tolist() == [
+        4, 1, 6, 7
+    ]  # fmt: skip
 
 
 def test_stores_that_are_refused(tmp_path: Path) -> None:

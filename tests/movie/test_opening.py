@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -88,11 +89,13 @@ def test_ome_tiff(tmp_path: Path, compression: str | None) -> None:
     np.testing.assert_array_equal(one.channel_frame(3), TZCYX[3, 0, 1])
 
 
-def test_ome_interval_from_plane_times(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("unit", "minutes"), [(None, 1.0), ("min", 60.0)])
+def test_ome_interval_from_plane_times(tmp_path: Path, unit: str | None, minutes: float) -> None:
     path = tmp_path / "a.ome.tif"
-    times = [0.0, 60.0, 121.0, 180.0, 240.0, 300.0]
-    tifffile.imwrite(path, TYX, metadata={"axes": "TYX", "Plane": {"DeltaT": times}})
-    assert open_movie(path).geometry.frame_interval == pytest.approx(1.0, rel=0.02)
+    plane: dict[str, Any] = {"DeltaT": [0.0, 60.0, 121.0, 180.0, 240.0, 300.0]}
+    plane |= {} if unit is None else {"DeltaTUnit": [unit] * 6}
+    tifffile.imwrite(path, TYX, metadata={"axes": "TYX", "Plane": plane})
+    assert open_movie(path).geometry.frame_interval == pytest.approx(minutes, rel=0.02)
 
 
 def test_rgb_samples_are_channels(tmp_path: Path) -> None:

@@ -115,6 +115,17 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     assert recall["chosen"] > max(0.8, recall["cells"] + 0.3), recall
 
 
+def test_what_was_learned_holds_until_something_is_said_of_masks() -> None:
+    images, labels = drawn()
+    movie, site = open_movie(images), MendSite(1, labels[1], DISCS, free=99)
+    answers = added(MaskAnswers(movie.geometry), act("check", site))
+    first = run(MaskJob.of(Finding(NUCLEI), movie)).finding
+    again = run(MaskJob.of(first, movie, answers)).finding
+    assert (first.learned.answers, again.learned.answers) == (frozenset(), {"m1"})
+    for finding, said in ((first, None), (again, answers)):
+        assert run(MaskJob.of(finding, movie, said)).finding.learned is finding.learned
+
+
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:
     labels = np.zeros((3, SIZE, SIZE), dtype=np.int32)
     labels[1, 40:50, 40:50] = 1
