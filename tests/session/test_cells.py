@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, by_label
+from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.session.cells import CellNames, choice_words, proposals
+from bridgetrack.movie import Geometry
+from bridgetrack.session.cells import CellFinder, CellNames, choice_words, proposals
 from bridgetrack.session.session import Session
 from bridgetrack.tracks.table import certainties
 from session_fixtures import FRAMES
@@ -74,3 +77,14 @@ def test_certainty_is_the_same_number_everywhere(session):
     best = proposals(session.tracking, row)[0]
     assert best.event.key == asked.event.key
     assert asked.beliefs[0] == pytest.approx(best.confidence) and sum(asked.beliefs) <= 1 + 1e-9
+
+
+def test_points_are_found_within_their_discs_however_large_a_pixel_is():
+    table = pd.DataFrame(
+        [(0, 1, 10.0, 10.0, 78.5), (0, 2, 30.0, 30.0, 78.5)],
+        columns=["frame", "label", "y", "x", "area"],
+    )
+    for side in (1.0, 0.25, 4.0):
+        cells = Detections(table, Geometry(1, (50, 50), (side, side), "micrometer"))
+        finder = CellFinder(None, cells)
+        assert [finder.row_at(0, (y, 30.0)) for y in (26.0, 34.0, 24.0, 10.0)] == [1, 1, -1, -1]
