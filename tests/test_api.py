@@ -89,6 +89,7 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
     )
     assert len(tables.tracks) == result.tracks.n_tracks
     assert result.save(tmp_path / "out", ["csv", "ctc", "geff"]) == ()
+    assert result.save(tmp_path / "tables", "csv") == ()
     assert {p.name for p in (tmp_path / "out").iterdir()} >= {"ctc", "tracks.geff", "edges.csv"}
     points = bt.track(tmp_path / "out" / "detections.csv")
     assert points.scene.labels is None
@@ -115,7 +116,7 @@ def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
     held = bt.track(masks, model=tmp_path / "model.json", annotations=clicks)
     again = bt.train(held)
     np.testing.assert_allclose(again.weights, model.weights)
-    helped = bt.train(masks, clicks=clicks, sources=[tmp_path / "model.json"])
+    helped = bt.train(masks, clicks=clicks, sources=tmp_path / "model.json")
     assert helped.training is not None
     assert helped.training.origin[0] == "prior"
     tied = bt.train(held, sources=[held])
@@ -123,6 +124,18 @@ def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
     assert tied.training.origin[0] == "transfer"
     with pytest.raises(bt.BridgetrackError, match="give labels instead"):
         bt.train(held, np.zeros((3, 8, 8)))
+
+
+def test_one_word_is_taken_for_itself(movie: Any) -> None:
+    kinds = bt.track(movie.labels, without="merges").scene.kinds
+    assert kinds == bt.EventKinds.without(["merges"])
+
+
+@pytest.mark.parametrize("function", [bt.track, bt.repair, bt.train, bt.find_cells])
+def test_an_argument_that_is_not_there_is_named(function: Any) -> None:
+    name = function.__name__
+    with pytest.raises(TypeError, match=rf"{name}\(\) has no argument 'axis'; did you mean 'axes'"):
+        function(None, None, axis="TYX")
 
 
 def test_a_typing_mistake_is_told() -> None:

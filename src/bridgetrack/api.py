@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +107,13 @@ def track(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
+    how = OpenOptions(**_named(track, reading))
     answers, weights = _answers(annotations), open_model(model)
     more = image, features, without, memory, window, client, link_scores, reading
     known = _known_scene(labels, answers, more)
     if known is not None:
         return run(track_scene(known, weights), progress)
-    opened = open_cells(labels, image, OpenOptions(**reading))
+    opened = open_cells(labels, image, how)
     movie = Opened(*opened, weights, answers, link_scores, features)
     kinds = EventKinds.without(without)
     return run(movie.tracked(kinds, memory=memory, window=window, client=client), progress)
@@ -169,12 +172,13 @@ def train(
     BridgetrackError
         If there is nothing to learn from, or the input cannot be used.
     """
+    how, sources = OpenOptions(**_named(train, reading)), _listed(sources)
     found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
     opened = [s.scene if isinstance(s, Tracking) else s for s in found]
     answers = _answers(clicks)
     scene = _known_scene(labels, answers, (image, without, link_scores, reading))
     if scene is None:
-        movie = open_cells(labels, image, OpenOptions(**reading))
+        movie = open_cells(labels, image, how)
         known = Opened(*movie, open_model(start), answers, link_scores)
         scene = run(known.prepared(EventKinds.without(without)), progress)
     if strategy is None:
@@ -198,6 +202,24 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
             "to change them, give labels instead"
         )
     return scene if answers is None else annotate(scene, answers)
+
+
+def _named(
+    function: Callable[..., Any], given: dict[str, Any], opens: Callable[..., Any] = OpenOptions
+) -> dict[str, Any]:
+    """What movies are opened with; refused are names that neither `function` nor that has."""
+    ways = signature(opens).parameters
+    for name in given:
+        if name not in ways:
+            near = get_close_matches(name, {*signature(function).parameters, *ways}, 1)
+            cure = f"; did you mean {near[0]!r}?" if near else ""
+            raise TypeError(f"{function.__name__}() has no argument {name!r}{cure}")
+    return given
+
+
+def _listed(given: Any) -> Any:
+    """Several files, also where only one was given."""
+    return [given] if isinstance(given, Path | str) else given
 
 
 def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
@@ -297,8 +319,8 @@ def find_cells(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    movie = open_movie(image, **reading)
-    beside = tuple(map(open_labels, labels))
+    movie = open_movie(image, **_named(find_cells, reading, open_movie))
+    beside = tuple(map(open_labels, _listed(labels)))
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
     said, weights = _mask_answers(answers, movie), open_model(model)
     search = CellSearch(movie, how)
@@ -341,7 +363,8 @@ def repair(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    cells, movie = repairable(*open_cells(labels, image, OpenOptions(**reading)))
+    how = OpenOptions(**_named(repair, reading))
+    cells, movie = repairable(*open_cells(labels, image, how))
     said = _mask_answers(answers, movie)
     search, weights = CellSearch(movie, Finding(given=cells)), open_model(model)
     found = run(search.steps(said, weights, channel=channel, client=client), progress)

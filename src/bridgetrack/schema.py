@@ -261,7 +261,7 @@ def in_words(content: Any, problem: ValidationError) -> str:
     words, at = first["msg"], _place(content, list(first["loc"]))
     for theirs, ours in (("Input should", "should"), ("Field required", "is missing")):
         words = words.replace(theirs, ours)
-    if first["type"] not in (*_SAID_BY_PLACE, *_OURS):
+    if first["type"] not in (*_SAID_BY_PLACE, *_OURS, "value_error"):
         words = f"{words}, not {_shown(first['input'])}"
     return f"{at}: {words}" if at else words
 

@@ -28,6 +28,7 @@ def many(movie: Path, truth: Path, tmp_path: Path) -> Path:
     tifffile.imwrite(folder / "masks.tif", labels, photometric="minisblack")
     (folder / "damaged.tif").write_text("no movie")
     (folder / "notes.txt").write_text("looked at on Monday, with care")
+    (folder / "notes.csv").write_text("who,when,what\nEve,Monday,with care\n")
     (folder / "01_GT").mkdir()
     return folder
 
@@ -39,8 +40,10 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     words = ("batch", many, "--out", out, *how)
     shown = run(*words, "--json")
     assert shown.status == 1
-    assert shown.err.startswith("error: 1 of 4 movies failed; damaged: ")
+    assert shown.err.startswith("error: 1 of 4 movies failed\ndamaged: ")
     said = json.loads(shown.out)
+    assert len(said["notes"]) == 1 and "positions" in said["notes"][0]
+    assert said["notes"][0].endswith(": notes.csv")
     table = pd.read_csv(out / "batch.csv")
     assert [m["movie"] for m in said["movies"]] == list(table["movie"])
     assert table["movie"].iloc[-1] == "damaged"
@@ -59,7 +62,11 @@ def test_a_folder_of_movies(run: Run, many: Path, tmp_path: Path) -> None:
     (out / "raw" / "tracks.csv").write_text("mine")
     divided = json.loads((out / "masks" / "run.json").read_text())["counts"]["divide"]
     little = run("batch", many, "--out", tmp_path / "little", "--memory", "1MB", *how)
-    assert "4 of 4 movies failed" in little.err and "need about" in little.err
+    assert "4 of 4 movies failed" in little.err
+    assert [line.partition(":")[0] for line in little.err.splitlines()[1:]] == [
+        "both", "damaged", "masks", "raw"
+    ]  # fmt: skip
+    assert "need about" in little.err
     again = run(*words, "--without", "divide", "--memory", "900GB")
     assert "2 of 4 movies failed" in again.err, "what somebody changed is not written over"
     assert (out / "raw" / "tracks.csv").read_text() == "mine"
@@ -98,6 +105,7 @@ def test_folders_that_cannot_be_tracked(refused: Refused, many: Path, tmp_path: 
         ((many / "raw", "--out", tmp_path / "x"), "this folder is itself a movie"),
         ((many / "01_GT", "--out", tmp_path / "x"), "there are no movies in this folder"),
         ((tmp_path / "gone", "--out", tmp_path / "x"), "there is no such folder"),
+        ((many / "masks.tif", "--out", tmp_path / "x"), "this is a file; give the folder that"),
         ((many, "--out", tmp_path / "x", "--labels", many / "01_GT"), "there are no masks in"),
     ):
         refused(("batch", *words), said)

@@ -76,6 +76,8 @@ def test_border_distance_where_the_frame_is_known(tmp_path: Path) -> None:
     assert "border_distance" not in read_detections_csv(path).table
     known = read_detections_csv(path, shape=(20, 50), scale=(2.0, 2.0))
     assert known.table["border_distance"].tolist() == [6, 2]
+    with pytest.raises(InputError, match="a number for each axis"):
+        read_detections_csv(path, scale=2.0)
 
 
 def test_columns_can_be_corrected(tmp_path: Path) -> None:
@@ -86,6 +88,8 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
     assert read_detections_csv(path, mapping).table["x"].tolist() == [2]
     with pytest.raises(InputError, match="no role 'colour'"):
         read_detections_csv(path, {"colour": "row"})
+    with pytest.raises(InputError, match="no role 'row' for a column; write y=row"):
+        read_detections_csv(path, {"row": "y"})
     named = table(tmp_path, "t,y,x,id,cell\n0,1,2,5,7\n")
     assert read_detections_csv(named, {"label": "cell"}).label.tolist() == [7]
     assert read_detections_csv(named, {"id": None}).label.tolist() == [1]

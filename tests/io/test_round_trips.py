@@ -77,7 +77,7 @@ def test_a_cell_in_pieces_is_one_row_and_its_pieces_stand_beside(tmp_path: Path)
     assert table["x"].tolist() == pytest.approx([5.0, (3 * 4 + 5 * 6) / 8, 5.0])
     assert table["parent_id"].tolist()[1:] == [0, 2], "each parent is a row"
     assert pd.read_csv(tmp_path / "pieces.csv")["id"].tolist() == [1, 2]
-    with pytest.raises(InputError, match="no column for frame"):
+    with pytest.raises(InputError, match=r"table of tracks; open detections\.csv"):
         read_tracks_csv(tmp_path / "tracks.csv")
 
 

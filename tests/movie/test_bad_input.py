@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import tifffile
 import zarr
@@ -120,10 +121,12 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
         (np.zeros((2, 5, 5), dtype=complex), {}, "not numbers"),
         (TYX, {"scale": (1, 1, 1)}, "scale"),
         (TYX, {"scale": (0, 1)}, "positive"),
+        (TYX, {"scale": 0.65}, "the scale 0.65 needs a number for each axis"),
         (TYX, {"frame_interval": 0}, "frame interval"),
         (TYX, {"frame_interval": float("nan")}, "frame interval"),
         (TYX, {"unit": "parsec"}, "unit"),
-        (TYX, {"channel": 3}, "there is no channel 3"),
+        (TYX, {"channel": 3}, "no channel 3; the movie has 1 channel, counted from 0: channel 0"),
+        (pd.DataFrame({"x": [1.5]}), {}, "give the path of its CSV file"),
         (TYX, {"channels": ["a", "b"]}, "channel names"),
     ],
 )

@@ -99,3 +99,6 @@ def test_other_files_are_no_projects(tmp_path):
         assert not is_project(tmp_path / name)
     with pytest.raises(InputError, match="cannot be read"):
         load_project(tmp_path / "c.json")
+    (tmp_path / "movie.tif").write_bytes(b"II*")
+    with pytest.raises(InputError, match=r"give the folder NAME.bridgetrack beside the movie"):
+        load_project(tmp_path / "movie.tif")

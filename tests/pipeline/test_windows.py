@@ -199,5 +199,8 @@ def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     for wrong in ("much", "0GB", "-1GB", "4 apples"):
         with pytest.raises(InputError, match="no amount of memory"):
             parse_memory(wrong)
+    for bare in ("4", 4):
+        with pytest.raises(InputError, match="has no unit; write one, such as 4GB"):
+            parse_memory(bare)
     assert main(["track", "x.csv", "--out", str(tmp_path), "--memory", "4 apples"]) == 1
     assert "no amount of memory" in capsys.readouterr().err

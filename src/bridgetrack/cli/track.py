@@ -217,18 +217,21 @@ def batch(
         without=parse_kinds(without).words, memory=memory,
     )  # fmt: skip
     how = Finding(settings, choose)
-    rows = show(batch_steps(folder, out, given, masks=labels, how=how))
+    notes = list[Note]()
+    with collecting_warnings(notes):
+        rows = show(batch_steps(folder, out, given, masks=labels, how=how))
     failed, good = rows[rows["problem"] != ""], rows[rows["problem"] == ""]
     movies = json.loads(rows.to_json(orient="records"))
     record = {"table": str(out / TABLE), "movies": movies, "failed": len(failed)}
+    record["notes"] = note_texts(notes)
     problem = ""
     if len(failed):
-        many = f"{len(failed)} of {plural(len(rows), 'movie')} failed"
-        first = movies[-len(failed)]  # failed ones come last
-        problem = f"{many}; {first['movie']}: {first['problem']}"
+        whys = [f"{m['movie']}: {m['problem']}" for m in movies if m["problem"]]
+        problem = "\n".join([f"{len(failed)} of {plural(len(rows), 'movie')} failed", *whys])
     shown = ["movie", "cells", "tracks", "divisions", "certainty", "doubtful"]
     lines = table(good[shown]) if len(good) else []
     lines += [f"warning: {m['movie']}: {m['warnings']}" for m in movies if m["warnings"]]
+    lines += note_lines(notes)
     lines.append(f"{plural(len(good), 'movie')} tracked; table: {out / TABLE}")
     return Answer(record, lines, problem)
 

@@ -292,7 +292,7 @@ class EventKinds:
         return tuple(f.name for f in fields(self) if not getattr(self, f.name))
 
     @classmethod
-    def without(cls, words: Iterable[str]) -> EventKinds:
+    def without(cls, words: Iterable[str] | str) -> EventKinds:
         """All kinds but some.
 
         Parameters
@@ -313,7 +313,7 @@ class EventKinds:
         """
         by_event = {event.key: name for name, event in _EVENTS.items()}
         absent = set()
-        for word in words:
+        for word in [words] if isinstance(words, str) else words:
             name = by_event.get(word, word)
             if word in _ALWAYS:
                 warn(

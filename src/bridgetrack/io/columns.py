@@ -157,10 +157,12 @@ def guess_columns(header: Sequence[str]) -> dict[str, str]:
 def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> dict[str, str]:
     """The columns as guessed, with some roles set by hand; None for a role means no column."""
     chosen = {"frame" if role == "t" else role: column for role, column in corrections.items()}
-    for role in chosen:
+    for role, column in chosen.items():
         if role not in CELL_COLUMNS:
-            known = list(CELL_COLUMNS)
-            raise InputError(f"there is no role {role!r} for a column; known are {known}")
+            named = next((name for name in header if name.lower() == role), role)
+            swapped = column in ("t", *CELL_COLUMNS)
+            cure = f"write {column}={named}" if swapped else f"known are {', '.join(CELL_COLUMNS)}"
+            raise InputError(f"there is no role {role!r} for a column; {cure}")
     guessed = guess_columns(header)
     if {"x", "y"} & set(chosen):
         guessed = {k: v for k, v in guessed.items() if k not in ("width", "height")}

@@ -98,7 +98,7 @@ def write_results(
         (cycles), ``lineages.svg`` (lineage). An earlier result there is replaced as a whole,
         unless the labels were read from it or it was changed since.
     formats
-        Any of `FORMATS`.
+        Any of `FORMATS`, or one of them.
     methods
         How the tracks were made, for ``methods.txt`` (see `methods_text`).
 
@@ -114,6 +114,7 @@ def write_results(
         If a format is unknown, or the folder cannot be written or holds what must not be
         replaced; nothing has changed then.
     """
+    formats = [formats] if isinstance(formats, str) else formats
     if unknown := [name for name in formats if name not in FORMATS]:
         raise OutputError(f"there is no format {unknown[0]!r}; known are {', '.join(FORMATS)}")
     folder = as_path(out_dir)

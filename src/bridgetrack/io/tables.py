@@ -25,7 +25,7 @@ from bridgetrack.io.columns import (
     plain_name,
 )
 from bridgetrack.io.text_table import EMPTY, TextTable, read_text_table
-from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField
+from bridgetrack.movie.geometry import MOST_FRAMES, Geometry, GeometryField, check_scale
 from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
@@ -148,6 +148,7 @@ def read_cells(
     With `pieces`, cells that this program wrote in pieces are these instead of one.
     """
     path = as_path(path)
+    check_scale(scale)
     sidecar, text, known = _read_sidecar(path), read_text_table(path), None
     if sidecar is not None:
         known = sidecar.geometry
@@ -160,7 +161,7 @@ def read_cells(
     said = (len(scale or ()), len(shape or ()), known.ndim if known else 0)
     if "z" not in (columns or {}) and 3 not in said and _is_flat(text, found.get("z")):
         del found["z"]
-    check_columns(found, text.header, text.source)
+    _check_place(found, text, sidecar)
     if len(text.cells) == 0:
         raise InputError(f"{text.source}: the table has a header but no rows")
     axes = ("z", "y", "x")[0 if "z" in found else 1 :]
@@ -213,9 +214,12 @@ _HEAD = 50
 """Lines of a table that say what it holds."""
 
 
-def table_holds(path: Path) -> str:
-    """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed."""
-    columns = guess_columns(_header(path))
+def table_holds(path: Path, named: Mapping[str, str] | None = None) -> str:
+    """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed.
+
+    Some columns may be `named` by their roles.
+    """
+    columns = columns_of(_header(path), named or {})
     if not PLACE.issubset(columns):
         return ""
     return "tracks" if "track" in columns or "parent" in columns else "cells"
@@ -262,6 +266,14 @@ def _read_sidecar(table: Path) -> Sidecar | None:
         return None
     known: Sidecar = check(Sidecar, content, f"{path}, written beside the tables")
     return known
+
+
+def _check_place(found: Mapping[str, str], text: TextTable, sidecar: Sidecar | None) -> None:
+    """Complain about columns that are absent, or about a table of ours that holds no cells."""
+    path = Path(text.source)
+    if sidecar is not None and not PLACE.issubset(found):
+        raise InputError(f"{path}: this is the table of {path.stem}; open {CELLS} beside it")
+    check_columns(found, text.header, text.source)
 
 
 def _holding_words(text: TextTable, found: Mapping[str, str]) -> set[str]:

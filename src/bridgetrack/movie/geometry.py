@@ -20,6 +20,12 @@ _SMALLEST, _LARGEST = 1e-9, 1e9
 """Sizes of a pixel, and times between frames, that can be meant, whatever the unit."""
 
 
+def check_scale(scale: Any) -> None:
+    """Refuse a scale that is a single number: a slice may be thicker than a pixel is wide."""
+    if scale is not None and np.ndim(scale) != 1:
+        raise InputError(f"the scale {scale} needs a number for each axis, such as (0.65, 0.65)")
+
+
 @dataclass(frozen=True)
 class Geometry:
     """Extent and scale of a movie.

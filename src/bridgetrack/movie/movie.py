@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from skimage.measure import label, regionprops_table
 
 from bridgetrack.arrays import Index, Mask
-from bridgetrack.errors import InputError, warn
+from bridgetrack.errors import InputError, plural, warn
 from bridgetrack.movie.geometry import Geometry
 
 _HIGHEST = 2**32 - 1
@@ -93,8 +93,11 @@ class Movie:
                 return self.channels.index(channel)
         elif 0 <= channel < len(self.channels):
             return int(channel)
-        known = ", ".join(f"{i} ({name})" for i, name in enumerate(self.channels))
-        raise InputError(f"{self.source}: there is no channel {channel!r}; the movie has {known}")
+        known = plural(len(self.channels), "channel")
+        raise InputError(
+            f"{self.source}: there is no channel {channel!r}; the movie has {known}, counted from "
+            f"0: {', '.join(self.channels)}"
+        )
 
 
 class LazyFrames:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from bridgetrack.errors import InputError, warn
 from bridgetrack.files import ZARR_MARKS, as_path
 from bridgetrack.movie.folder import read_folder
-from bridgetrack.movie.geometry import Geometry
+from bridgetrack.movie.geometry import Geometry, check_scale
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.raw import ORDER, RawMovie, Sliced, check_axes, minutes, reading
 from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
@@ -127,6 +128,7 @@ def _open(
 ) -> Movie:
     """Open a movie as `open_movie` does, or the label movie of an OME-Zarr image."""
     raw, name = _read(source, labels=labels)
+    check_scale(scale)
     axes = _axes(raw, axes, name)
     if raw.data.dtype.kind not in "buif":
         raise InputError(f"{name}: pixels of type {raw.data.dtype} are not numbers")
@@ -151,6 +153,11 @@ def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
         scale: dict[str, float | None] = dict(zip(known.axes, known.scale, strict=True))
         said = (axes, scale, known.frame_interval, source.channels, known.unit)
         return RawMovie(source.array, *said), source.source
+    if isinstance(source, pd.DataFrame):
+        raise InputError(
+            "a table in memory is no movie; give the path of its CSV file, or what "
+            "bt.read_detections_csv makes of that"
+        )
     if not isinstance(source, str | os.PathLike):
         return _read_array(source), "array"
     path = as_path(source)

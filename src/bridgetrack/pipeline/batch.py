@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bridgetrack.errors import BridgetrackError, InputError, Note, NoteKind, OutputError
+from bridgetrack.errors import BridgetrackError, InputError, Note, NoteKind, OutputError, warn
 from bridgetrack.files import check_file, resolved, signed, writing
-from bridgetrack.io.tables import TABLES, is_text_table
+from bridgetrack.io.tables import TABLES, is_text_table, table_holds
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame
@@ -74,7 +74,7 @@ def batch_steps(
     """
     if resolved(out) == resolved(folder):
         raise OutputError(f"{out}: results need a folder of their own, beside the movies")
-    movies = movies_of(folder, masks)
+    movies = movies_of(folder, masks, given.reading.columns)
     open_model(given.model)  # refused before the work
     place = out / TABLE
     check_file(place, *given.inputs, *(path for m in movies for path in (m.image, m.labels)))
@@ -157,18 +157,21 @@ def _no_formula(value: Any) -> Any:
 # ------------------------------------------------------------------ the movies of a folder
 
 
-def movies_of(folder: Path, labels: Path | None = None) -> tuple[BatchFiles, ...]:
+def movies_of(
+    folder: Path, labels: Path | None = None, columns: Mapping[str, str] | None = None
+) -> tuple[BatchFiles, ...]:
     """The movies of a folder, in order of their names.
 
     It holds movies (files, folders of frames, zarr), masks or tables of cells. Folders of the Cell
-    Tracking Challenge that end in ``_GT``, ``_ST`` or ``_RES`` are passed over. `labels` is a
+    Tracking Challenge that end in ``_GT``, ``_ST`` or ``_RES`` are passed over, and so are tables
+    that hold no cells, after a warning; `columns` are those of tables, by role. `labels` is a
     folder with masks under the same names. Without it masks are those that stand beside their movie
     (``NAME_labels``, ``NAME_masks``, ``NAME_cells``) and movies whose pixels are cell numbers.
 
     Raises an `InputError` where there are none, or the folder is itself a movie.
     """
-    entries = _entries(folder, "movies")
-    masks = {} if labels is None else {_stem(p): p for p in _entries(labels, "masks")}
+    entries = _entries(folder, "movies", columns)
+    masks = {} if labels is None else {_stem(p): p for p in _entries(labels, "masks", columns)}
     names = [_stem(p) for p in entries]
     beside = dict(zip(names, entries, strict=True))
     of_movies = set() if masks else {name + end for name in names for end in _MASKS}
@@ -204,11 +207,10 @@ def _holds_one_frame(movie: BatchFiles) -> bool:
     return path is not None and is_tiff(path) and one_frame(path)
 
 
-def _entries(folder: Path, what: str) -> list[Path]:
+def _entries(folder: Path, what: str, columns: Mapping[str, str] | None) -> list[Path]:
     if not folder.is_dir():
-        raise InputError(
-            f"{folder}: there is no such folder; give the folder that holds the {what}"
-        )
+        wrong = "this is a file" if folder.exists() else "there is no such folder"
+        raise InputError(f"{folder}: {wrong}; give the folder that holds the {what}")
 
     def movie(path: Path) -> bool:
         if _NO_MOVIES.fullmatch(path.name):
@@ -218,10 +220,17 @@ def _entries(folder: Path, what: str) -> list[Path]:
         return is_tiff(path) or path.suffix.lower() == ".npy" or is_text_table(path)
 
     found = sorted((p for p in folder.iterdir() if movie(p)), key=lambda p: p.name)
+    other = [p for p in found if is_text_table(p) and not table_holds(p, columns)]
+    found = [p for p in found if p not in other]
+    if other:
+        warn(
+            f"{folder}: left alone, as they have no columns of frames and positions (if they do, "
+            f"name them with --columns): {', '.join(p.name for p in other)}"
+        )
     if not found:
         raise InputError(
             f"{folder}: there are no {what} in this folder; known are TIFF stacks, folders of "
-            "TIFFs, zarr, .npy and tables of cells (.csv)"
+            "TIFFs, zarr, .npy and tables of cells (.csv) with frames and positions"
         )
     return found
 

@@ -297,6 +297,11 @@ def load_project(path: str | os.PathLike[str]) -> Project:
     kind or of a later version, or its settings or answers are.
     """
     folder = folder_of(path)
+    if folder is None and Path(path).is_file() and Path(path).suffix.lower() != ".json":
+        raise InputError(
+            f"{path}: this is not a project; give the folder NAME{ENDING} beside the movie, or "
+            "track masks by bridgetrack track"
+        )
     if folder is None:
         found, base = _EARLIER_FILE.read(Path(path)), Path(path).resolve().parent
     else:

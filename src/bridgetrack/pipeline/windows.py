@@ -120,7 +120,7 @@ def track_steps(
         Where the input cannot be used, or the memory is not enough for the smallest windows; the
         message says what is.
     """
-    memory = parse_memory(memory) if isinstance(memory, str) else memory
+    memory = None if memory is None else parse_memory(memory)
     client = Workers.of(client)
     detections = yield from measure(source, image, client)
     labels = source if isinstance(source, Movie) else None
@@ -529,8 +529,8 @@ def _bounds(problem: Problem, scores: Array, chosen: Mask, price: Array, allowed
 # ---------------------------------------------------------------------- memory
 
 
-def parse_memory(text: str) -> float:
-    """Bytes, from words such as ``"4GB"`` or ``"800 MB"``.
+def parse_memory(text: str | float) -> float:
+    """Bytes, from a number of them or words such as ``"4GB"`` or ``"800 MB"``.
 
     Raises an `InputError` where it is no amount of memory.
     """
@@ -539,6 +539,8 @@ def parse_memory(text: str) -> float:
         found = TypeAdapter(ByteSize).validate_python(text)
     if not found:
         raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
+    if found < 1000:
+        raise InputError(f"a memory of {text!r} has no unit; write one, such as {found}GB")
     return float(found)
 
 

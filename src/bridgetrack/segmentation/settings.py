@@ -31,11 +31,12 @@ class SegmentationSettings:
     sensitivity
         How many times the noise a cell must exceed the background; larger finds fewer cells.
     depth
-        Two hills of the landscape are one cell unless the valley between them is deeper than
+        Touching cells are split where the waist between them is narrower than both by more than
         this, in radii; larger splits less. Unless given, 0.05 (bright cells) or 0.15 (others).
-    min_size, max_size
-        Smallest and largest area or volume of a cell as a share of that of a disc or ball with
-        the diameter.
+    min_size
+        Smallest area or volume of a cell, as a share of that of a disc or ball with the diameter.
+    max_size
+        Largest area or volume of a cell, as such a share.
     clear_border
         Remove cells that touch the frame's edge, but for those that people drew or called right.
 
