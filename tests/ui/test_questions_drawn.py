@@ -61,6 +61,13 @@ def test_the_cell_asked_about_is_named_where_that_can_be_read():
     assert words.place[0] + 0.8 < ring.place[0] - ring.size / 2, "above the ring of the other frame"
 
 
+def test_a_division_is_said_of_the_mother_where_a_daughter_is_asked_about():
+    born = EventRef(Event.DIVIDE, (MOTHER,), (FAR, THERE))
+    for frame in (3, 4):
+        found = drawn(question(event=born, slot=("history", THERE.cell)), frame)
+        assert [m.text[:4] for m in found.marks if "Divides" in m.text] == ["#1 ★"]
+
+
 def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not():
     merge = EventRef(Event.MERGE, (MOTHER, OTHER), (THERE,))
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))

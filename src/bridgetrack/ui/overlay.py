@@ -133,8 +133,9 @@ class Drawing:
         look = LOOKS[asked.kind]
         # The belief would sway who checks a sample.
         belief = "" if isinstance(asked, SampleQuestion) else f", {percent(asked.beliefs[0])}"
-        name, where = self.view.name(asked.asked), f"(frame {self.view.frame} in view)"
-        words = f"{name} {look.sign} {look.name}{belief} {where}"
+        who = asked.asked if asked.slot[0] == "fate" else asked.event.cells[0]  # who does it
+        words = f"{self.view.name(who)} {look.sign} {look.name}{belief}"
+        words += f" (frame {self.view.frame} in view)"
         listed = list(enumerate(asked.listed, 1))
         if denied:
             self._listed(listed, "What happened instead?", asked.asked)
