@@ -93,7 +93,7 @@ def test_the_present_question_outlives_an_update(asked):
     assert asked.questions.current is before
 
 
-def test_any_way_of_answering_answers_the_question(asked):
+def test_any_way_of_answering_answers_the_question(asked, said):
     first = asked.until(lambda s: moves(s) and len(s.alternatives) > 1)
     annotator, target = asked.annotator, first.event.targets[0]
 
@@ -111,6 +111,7 @@ def test_any_way_of_answering_answers_the_question(asked):
     # The number of an alternative; there is no ninth.
     annotator.choose(9)
     assert asked.questions.current is first and not asked.answers
+    assert said[-1] == ("hint", "Nothing is listed under 9.")
     annotator.choose(3)
     answered(False, first.alternatives[1].key)
     # A click on the target.

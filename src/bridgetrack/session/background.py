@@ -22,8 +22,9 @@ class BackgroundWork:
 
     A name runs once at a time, and only its latest start reports back.
 
-    Signals: `message` with (level, words) for people, where level is ``"info"``, ``"warning"`` or
-    ``"error"``; `progress` with the work's name and what it yielded, None when it ends.
+    Signals: `message` with (level, words) for people, where level is ``"info"`` (it is done),
+    ``"hint"`` (nothing is done), ``"warning"`` or ``"error"``; `progress` with the work's name and
+    what it yielded, None when it ends.
     """
 
     message = Signal(str, str)

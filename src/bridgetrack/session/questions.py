@@ -172,11 +172,11 @@ class Questions:
         if self.denied:
             self._advance()
         elif active is None:
-            self._movie.message.emit("info", "This one is next: say U where you cannot tell.")
+            self._movie.message.emit("hint", "This one is next: say U where you cannot tell.")
         else:
             other = self._next() if active.postpone(asked) else None
             if other is None or other is asked:
-                self._movie.message.emit("info", "This is the only question at the moment.")
+                self._movie.message.emit("hint", "This is the only question at the moment.")
             else:
                 self.current = other
 

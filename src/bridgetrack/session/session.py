@@ -280,7 +280,7 @@ class Session:
             frames, done = self.masks.follow(change)
             if not done:
                 self.message.emit(
-                    "info", "The masks have changed there since and stay as they are."
+                    "warning", "The masks have changed there since and stay as they are."
                 )
         if change.settings:
             self._follow_settings(set(change.settings))
@@ -326,7 +326,7 @@ class Session:
     def undo(self) -> None:
         """Take back the last answer, change of masks, model or choice of what can happen."""
         if self.answers is None or not self.can_undo:
-            self.message.emit("info", "There is nothing to undo.")
+            self.message.emit("hint", "There is nothing to undo.")
             return
         words = step_words(self.answers.history.past[-1], self.words_of)
         self.message.emit("info", f"Undone: {words}. Redo (R) brings it back.")
@@ -336,7 +336,7 @@ class Session:
     def redo(self) -> None:
         """Repeat what was taken back last."""
         if self.answers is None or not self.can_redo:
-            self.message.emit("info", "There is nothing to redo.")
+            self.message.emit("hint", "There is nothing to redo.")
             return
         words = step_words(self.answers.history.future[-1], self.words_of)
         self.message.emit("info", f"Redone: {words}. Z undoes it.")

@@ -329,7 +329,7 @@ class Annotator:
         with session.telling():
             made = session.mend(MendKind.CHECK, frame, *(area or ()))
             checked = session.masks.answers.checked if session.masks else 0
-            self._say(_checked_words(len(made.cells), checked))
+            self._say(_checked_words(len(made.cells), checked), "info")
         self._refresh()
 
     def _mend_at(self, frame: int, point: tuple[float, ...], other: bool = False) -> None:
@@ -347,7 +347,7 @@ class Annotator:
             places = self.picking.point(frame, point, self._label(frame, point))
             if places and kind is not None:
                 made = session.mend(kind, frame, *places)
-                self._say(f"Noted: {describe_masks(made.frame, made.kind)}.")
+                self._say(f"Noted: {describe_masks(made.frame, made.kind)}.", "info")
         self._refresh()
 
     def choose_again(self) -> None:
@@ -424,9 +424,11 @@ class Annotator:
         """Say something of the event with this number in the question, or of the outlined cell."""
         if self.asking:
             asked = self._to_answer()
-            if asked is None or not 1 <= number <= len(asked.listed):
+            if asked is None:
                 return
-            if kind == Kind.REJECT:
+            if number > len(asked.listed):
+                self._say(f"Nothing is listed under {number}.")
+            elif kind == Kind.REJECT:
                 self._questions.deny(asked)
             elif kind == Kind.CONFIRM and number == 1 and self._questions.denied:
                 self._say("You said no to this. Choose what happened instead, or go on with G.")
@@ -441,7 +443,7 @@ class Annotator:
             before = None if store is None else store.history
             self._note(kind, self.proposals[number - 1].event, "review")
             if kind == Kind.REJECT and store is not None and store.history is not before:
-                self._say(_INSTEAD)
+                self._say(_INSTEAD, "info")
 
     def name_fate(self, fate: str) -> None:
         """Say what the end or the beginning of the outlined cell is, one of `FATES`."""
@@ -481,8 +483,8 @@ class Annotator:
         seconds, self._since = min(round(now - self._since, 2), _LONGEST), now
         self._session.edits.note(kind, event, source, seconds)
 
-    def _say(self, words: str) -> None:
-        self._session.message.emit("info", words)
+    def _say(self, words: str, level: str = "hint") -> None:
+        self._session.message.emit(level, words)
 
 
 def _checked_words(now: int, all_in_all: int) -> str:

@@ -162,7 +162,7 @@ class Notice(QLabel):
     def say(self, level: str, words: str) -> None:
         """Show a message until the next one."""
         self._level, self._since = level, time.monotonic()
-        self.setText(f"{self._SIGNS.get(level, '')} {words}" if words else "")
+        self.setText(f"{self._SIGNS.get(level, '')} {words}".strip() if words else "")
         self.setVisible(bool(words))
 
     def outlived(self, *_: Any) -> None:
