@@ -125,7 +125,12 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
         notice = widget.notice
         assert notice.isVisible() and name in notice.text() and told in notice.text()
         assert list(viewer.layers) == there and chosen(widget, "labels").name == "masks"
-    assert beside == [True] * 4
+    strange = pd.read_csv(files["table"]).assign(Label="cell", Slice=lambda t: t.frame + 1)
+    strange.drop(columns=["label", "frame"]).to_csv(files["table"].with_name("w.csv"), index=False)
+    dropping(files["table"].with_name("w.csv"))
+    assert notice.text().startswith("⚠")
+    assert "'Label' holds words" in notice.text() and "'Slice' counts from 1" in notice.text()
+    assert beside == [True] * 5
     # A script, which is no event of the window, gets the layers at once.
     [points] = viewer.open(str(files["table"]), plugin="bridgetrack")
     assert points in viewer.layers

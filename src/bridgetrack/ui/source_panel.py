@@ -63,6 +63,8 @@ class SourceChooser(QWidget):
         self.destroyed.connect(lambda _=None: changes.close())
         open_soon = self._open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
+            # What was said before was about another movie; of this one, more may be said soon.
+            choice.chosen.connect(lambda _: panel.session.message.emit("info", ""))
             choice.chosen.connect(lambda _: open_soon())
         panel.listen(panel.state.elsewhere.progress, self._on_read)
         for event in ("inserted", "removed"):
@@ -148,7 +150,6 @@ class SourceChooser(QWidget):
         is_open = movie is not None and movie.layers == (image, labels) and not again
         if labels is not None and is_open:
             return
-        session.message.emit("info", "")
         if labels is None:
             self._open_without_cells(image)
         else:

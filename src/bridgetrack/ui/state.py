@@ -15,6 +15,7 @@ from superqt.utils import qdebounced
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswer
+from bridgetrack.errors import Note, collecting_warnings
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.project import ProjectFolder
@@ -74,14 +75,18 @@ class ViewerState:
         if not self._to_read:
             return
         name, read, done = self._to_read.popleft()
+        notes: list[Note] = []
 
         def work() -> Steps[Any]:
             yield Progress(f"Reading {name}", 0.0)
-            return read()
+            with collecting_warnings(notes):
+                return read()
 
         def ended(found: Any) -> None:
             with self.session.telling():
                 done(found)
+                if notes:
+                    self.session.message.emit("warning", "\n".join(f"{note}." for note in notes))
             self._read_next()
 
         self.elsewhere.run(READING, work, ended, lambda _: self._read_next())
