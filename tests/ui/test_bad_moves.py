@@ -54,6 +54,11 @@ def results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, 
     widget.open_step(3)
     export = widget.track.export
     qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "mine.txt").write_text("not to be lost")
+    export.write(tmp_path / "taken")
+    qtbot.waitUntil(lambda: "taken" in widget.notice.text(), timeout=60_000)
+    assert not export.words.text(), "it is said once"
     export.write(tmp_path / "out")
     pace.held = True
     widget.segment.source.labels.choose(None)

@@ -292,7 +292,7 @@ class ExportBox(Column):
             self.words.setText(f"{what} is still under way; begin again when that is done.")
             return
         self.words.clear()
-        doer.run(job, work, done, lambda error: self.words.setText(str(error)), what=what)
+        doer.run(job, work, done, what=what)
 
     def ask_many(self) -> None:
         """Ask for a folder and track its movies; what is done stays where it is cancelled."""
