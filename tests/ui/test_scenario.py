@@ -64,12 +64,15 @@ def test_from_the_movie_to_the_same_files_without_a_window(
         for row in central(state, frame, 6):
             hand.click(session.scene.detections.position[row])
             hand.key(key)
+    hand.click(session.scene.detections.position[central(state, 1, 7)[6]])
+    hand.key("U")
     given = session.annotations
     assert len(given) >= 8
     assert widget.annotate.given.listed.rowCount() == len(given)
     qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
 
     widget.open_step(2)
+    assert "to learn from; 1 answered “cannot tell”." in widget.train.words.text()
     before = session.model
     widget.train.go.click()
     assert session.trainer.training is None, "the click returned before the model was trained"

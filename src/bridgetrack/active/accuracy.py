@@ -146,7 +146,7 @@ def verdict_on(finds: float, estimate: ErrorEstimate | None, clicks: int) -> Ver
     number = f"about {finds:.0f}" if finds >= 1 else "less than one"
     found = f"{number} more wrong {'link' if finds < 1.5 else 'links'} found per {AHEAD} clicks"
     if clicks < ENOUGH:
-        return Verdict(False, f"{found}; keep going, it is too early to stop")
+        return Verdict(False, "it is too early to stop; keep going")
     if finds >= 1.0:
         return Verdict(False, f"{found}; it is worth going on")
     if estimate is None or estimate.n_annotations < ENOUGH_RANDOM:

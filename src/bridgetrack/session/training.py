@@ -153,7 +153,8 @@ class Trainer:
         scene = self._movie.scene
         with self._movie.telling():
             if isinstance(which, Path):
-                model, told = load_model(which), f"the model of {which.name}"
+                model = replace(load_model(which), name=which.stem)
+                told = f"the model of {which.name}"
             elif which == SHIPPED:
                 features = None if scene is None else scene.matrix.features
                 model, told = shipped_model(features), "the shipped model"

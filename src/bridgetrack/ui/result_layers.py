@@ -69,9 +69,11 @@ class ResultLayers:
         self._wanted: set[str] = set()  # roles
         self._over: Any = None  # the layer of the cells that they were made for
         self._shown: _Shown | None = None
+        self._seen: bool | None = None  # whether lines were in view before they were checked
         self._links = Links()
         self._links.add(session.tracking_changed, self._follow)
         self._links.add(session.movie_changed, self._on_movie)
+        self._links.add(session.questions.check.changed, self._follow_check)
         self._links.add(looks.colour_changed, self._follow)
         self._links.add(viewer.layers.events.removed, self._on_removed)
 
@@ -86,6 +88,13 @@ class ResultLayers:
         layer = self._layer(COLOURED)
         if layer is not None:
             layer.visible = shown
+
+    def _follow_check(self) -> None:
+        """Hide the lines while people check them, and bring them back as they were."""
+        layer, running = self._layer(TRACKS), self._session.questions.check.running
+        if layer is not None and running == (self._seen is None):
+            seen = layer.visible if self._seen is None else self._seen
+            layer.visible, self._seen = seen and not running, seen if running else None
 
     def close(self) -> None:
         """Follow nothing any more."""
@@ -131,6 +140,7 @@ class ResultLayers:
             self._draw_cells(viewer, cells, found, before)
         if TRACKS in self._wanted:
             self._draw_tracks(viewer, cells, found)
+            self._follow_check()
 
     def _draw_tracks(self, viewer: Any, cells: Any, found: _Shown) -> None:
         layer = self._layer(TRACKS)

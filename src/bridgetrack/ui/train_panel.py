@@ -68,9 +68,11 @@ class TrainPanel(Panel):
 
     def _ask_save(self) -> None:
         wanted = str(Path(self._folder()) / "model.json")
-        name, _ = QFileDialog.getSaveFileName(self, "Save the model", wanted, _FILES)
-        if name:
-            self.trainer.save(Path(name))
+        dialog = QFileDialog(self, "Save the model", wanted, _FILES)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setDefaultSuffix("json")
+        if dialog.exec():
+            self.trainer.save(Path(dialog.selectedFiles()[0]))
 
     def _folder(self) -> str:
         """The folder of models, made where there is none."""
@@ -84,7 +86,7 @@ class TrainPanel(Panel):
         n = sum(a.kind != Kind.CANNOT_TELL for a in given)
         ready, trainer = self.session.scene is not None, self.trainer
         self.go.setEnabled(ready and n > 0 and not trainer.busy)
-        unsure = f"; {len(given) - n} that nobody could tell" if n < len(given) else ""
+        unsure = f"; {len(given) - n} answered “cannot tell”" if n < len(given) else ""
         words = [f"{plural(n, 'answer')} to learn from{unsure}."] if given else []
         if self.session.masks is not None and len(self.session.masks.answers):
             n_masks = len(self.session.masks.answers)
