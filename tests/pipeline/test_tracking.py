@@ -198,7 +198,7 @@ def test_kinds_of_events_that_do_not_occur_are_not_proposed() -> None:
     event = usual.scene.hypotheses.take(usual.scene.hypotheses.of(Event.MERGE)[:1])
     merge = event_refs(usual.scene.detections, event)
     answers = annotated(usual.scene.detections, Annotation("m1", Kind.CONFIRM, tuple(merge)))
-    with pytest.raises(ContradictionError, match=r"m1 says: .*without merges; remove"):
+    with pytest.raises(ContradictionError, match=r"m1 says: .*without merges; delete"):
         track(labels, image, annotations=answers, without=("merges",))
     assert track(labels, image, annotations=answers, without=("gaps",)).scene.constraints.ids
     with pytest.raises(InputError, match="'wonders' is no kind of event"):

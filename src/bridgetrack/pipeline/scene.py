@@ -191,8 +191,8 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
         if meant and kinds.absent.issuperset(named):
             name = kind_words(named[0])
             raise ContradictionError(
-                f"an answer says: {describe(annotation)}, but the movie is said to be without "
-                f"{name}; delete that answer, or do not leave out {name}",
+                f"the answer {annotation.id} says: {describe(annotation)}, but the movie is "
+                f"said to be without {name}; delete that answer, or do not leave out {name}",
                 [annotation],
             )
 

@@ -366,6 +366,7 @@ class Session:
     def _error_words(self, error: Exception) -> str:
         words = str(error)
         for answer in error.annotations if isinstance(error, ContradictionError) else ():
+            words = words.replace(f"the answer {answer.id} ", "an answer ")
             words = words.replace(describe(answer), self.words_of(answer))
         return words
 
