@@ -280,7 +280,8 @@ def a_question_is_shown_left_come_back_to_and_ended(
     question, widget = asked.session.questions.current, asked.widget
     assert widget.step == 1
     said = question_words(question, asked.session.names)
-    assert widget.annotate.question.text() == said and " #" in said
+    qtbot.waitUntil(lambda: widget.annotate.question.text() == said, timeout=20_000)
+    assert " #" in said
     assert widget.annotate.choices.count() == 1 + len(question.alternatives)
     assert asked.canvas.frame == question.frame
     middle = np.array(question.position[-2:]) * 0.645
