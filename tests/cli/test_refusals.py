@@ -94,11 +94,13 @@ def test_contradictory_annotations(refused: Refused, labels: Path, tmp_path: Pat
 
 
 def test_lost_annotations_are_told(run: Run, labels: Path, tmp_path: Path) -> None:
+    cells = [CellRef(t, 1, (8.0, 8.0)) for t in (0, 1)]
     gone = EventRef(Event.DISAPPEAR, (CellRef(0, 9, (39.0, 2.0)),))
-    answers = answers_of(tmp_path / "a.json", gone)
+    move = EventRef(Event.MOVE, (cells[0],), (cells[1],))
+    answers = answers_of(tmp_path / "a.json", gone, move)
     shown = run("track", labels, "--annotations", answers, "--out", tmp_path / "out")
     assert shown.status == 0, shown.err
-    assert "0 of 1 annotations of this movie were honoured" in " ".join(shown.out.split())
+    assert "1 of 2 annotations of this movie were used" in " ".join(shown.out.split())
     assert "cell 9 in frame 0" in shown.out
 
 
@@ -122,9 +124,8 @@ def test_answers_about_another_movie(
 ) -> None:
     out = clicks.with_name("out.json")
     more = ("--out", out)
-    if command != "track":
-        words = (command, truth, "--annotations", moved(clicks, 0), *more)
-        refused(words, "other.json", "another movie")
+    words = (command, truth, "--annotations", moved(clicks, 0), *more)
+    refused(words, "other.json", "another movie")
     assert "another movie" not in run(command, truth, "--annotations", clicks, *more).out
     shown = run(command, truth, "--annotations", moved(clicks, 3), *more)
     assert shown.status == 0, shown.err

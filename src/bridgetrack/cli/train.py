@@ -200,7 +200,7 @@ def _open_scene(
     movie = open_cells(labels, image, reading)
     scene = show(Opened(*movie, None, answers, link_scores).prepared(kinds))
     if answers is not None and annotations is not None:
-        check_belonging(scene.anchored, labels, annotations, notes, some=True)
+        check_belonging(scene.anchored, labels, annotations, notes)
     return scene
 
 

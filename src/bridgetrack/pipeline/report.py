@@ -310,7 +310,7 @@ def inference_words(tracking: Tracking) -> str:
     if windows is not None:
         words += f", in {windows.count} windows of at most {windows.frames} frames"
     if use["given"]:
-        words += f"; {use['used']} of {use['given']} annotations of this movie were honoured"
+        words += f"; {use['used']} of {use['given']} annotations of this movie were used"
     return f"{words}. Found: {count_words(counts)}."
 
 

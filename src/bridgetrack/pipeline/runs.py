@@ -274,12 +274,10 @@ class Opened:
         return scores, self.features if scores is None else with_link_scores(scores, self.features)
 
 
-def check_belonging(
-    anchored: Anchored, labels: Path, answers: Path, notes: list[Note], *, some: bool = False
-) -> None:
+def check_belonging(anchored: Anchored, labels: Path, answers: Path, notes: list[Note]) -> None:
     """Note where most answers miss the cells of a movie: cause and cure.
 
-    Raises an `InputError` where all miss, although `some` should not.
+    Raises an `InputError` where all miss.
     """
     missed, given = len(anchored.lost), len(anchored.annotations)
     if not given or 2 * missed <= given:
@@ -295,7 +293,7 @@ def check_belonging(
         f"segmentation{extents}: give the annotations made on these labels, or the "
         "labels that these annotations were made on"
     )
-    if some and missed == given:
+    if missed == given:
         raise InputError(said)
     notes.append(Note(NoteKind.WARNING, said))
 
