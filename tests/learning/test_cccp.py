@@ -85,6 +85,16 @@ def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
     assert with_cache.n_inferences < found[False, False].n_inferences
 
 
+@pytest.mark.parametrize("loss", ["bridge", "max-delta"])
+def test_an_iteration_that_gains_too_little_is_the_last(loss: str) -> None:
+    """Algorithm 1, line 15, where the tangent still changes."""
+    model, samples = multiclass_problem(21, n=40)
+    options = LearningOptions(precision=5e-2, adaptive=False)
+    found = fit(model, samples, L2(0.3), loss=loss, options=options)
+    *gains, last = -np.diff(found.objectives)
+    assert gains and min(gains) > options.precision > last
+
+
 def test_literal_treatment_reports_the_true_objective() -> None:
     model, samples = multiclass_problem(5, n=40)
     exact = fit(model, samples, L2(0.1), options=replace(FINE, learner="1-slack"))
