@@ -124,6 +124,17 @@ def test_objective_of_tied_movies_never_increases() -> None:
         assert found.w.shape == (target.n_features,)
 
 
+def test_weights_of_tied_movies_are_those_of_the_target() -> None:
+    one, two = (TrackingModel(tiny_set(np.random.default_rng(k))) for k in (1, 2))
+    prior = np.full(one.n_features, 0.1)
+    mine, others = (
+        run(Objective(target, (source,), prior, None, 0.3, 0.05).fit()).w
+        for target, source in ((one, two), (two, one))
+    )
+    risk = Risk(one, one.data.samples, None, LOSSES["bridge"])
+    assert risk.loss_of_each(mine).sum() < 0.9 * risk.loss_of_each(others).sum()
+
+
 def test_regularisers_stay_close_to_the_prior() -> None:
     prior, metric = np.arange(3.0), np.array([1.0, 4, 16])
     for name, kind, expected in (("l1", L1, 0.7 * 7), ("l2", L2, 0.7 * 21 / 2)):
