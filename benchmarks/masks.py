@@ -252,8 +252,11 @@ def by_stage(names: list[str], given: argparse.Namespace) -> None:
         print(row(name, cells, *each, f"{clock.seconds.total() / image.n_frames:.2f}"), flush=True)
 
 
-COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg", "bio")
-HEAD = ("movie", "masks", "edge F1", "divisions", "complete", "TRA", "DET", "SEG", "BIO", "s/frame")
+COLUMNS = ("edge_f1", "division_f1", "complete_tracks", "tra", "det", "seg", "lnk", "bio")
+HEAD = (
+    *("movie", "masks", "edge F1", "divisions", "complete"),
+    *("TRA", "DET", "SEG", "LNK", "BIO", "s/frame"),
+)
 
 
 def main() -> None:
