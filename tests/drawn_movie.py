@@ -12,7 +12,7 @@ from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind
 from bridgetrack.segmentation.settings import SegmentationSettings
 
 SIZE = 96
@@ -72,21 +72,20 @@ def answered(path: Path, one: bool, frame: int = 1) -> Path:
     """A file of answers about masks: whether the two nuclei that touch are one cell there."""
     true = drawn()[1]
     parts = tuple(np.flatnonzero(true[frame] == k) for k in (1, 2))
-    both = (np.sort(np.concatenate(parts)),)
-    second, kind = parts[1], MendKind.KEEP if one else MendKind.CUT
-    pixels = second[:0] if one else second
-    before, after = np.ones_like(pixels), np.full_like(pixels, 2)
-    sides = (both, parts) if one else (parts, both)
-    mend = Mend(kind, frame, (), pixels, before, after, (1, 2), *sides)
+    both, second = (np.sort(np.concatenate(parts)),), parts[1]
+    change = second, np.ones_like(second), np.full_like(second, 2)
+    said = MaskAnswer.of(frame, MendKind.CUT, parts, both, change)
+    if one:
+        said = MaskAnswer.of(frame, MendKind.KEEP, both, parts)
     AutosavingStore(path, GEOMETRY).edit(
-        AnswerChange(masks_added=MaskAnswers(GEOMETRY).next_for([mend]))
+        AnswerChange(masks_added=MaskAnswers(GEOMETRY).next_for([said]))
     )
     return path
 
 
-def added(answers: MaskAnswers, mend: Mend) -> MaskAnswers:
-    """The answers with what a change of masks says."""
-    return answers.edit(add=answers.next_for([mend]))
+def added(answers: MaskAnswers, *said: MaskAnswer) -> MaskAnswers:
+    """The answers with some more."""
+    return answers.edit(add=answers.next_for(said))
 
 
 def colony(bright: bool = False) -> tuple[NDArray[np.uint16], NDArray[np.int64]]:

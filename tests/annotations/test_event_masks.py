@@ -7,12 +7,12 @@ import numpy as np
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.annotations.annotation import VERIFIED, Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, pixels_of, with_events
+from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, with_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind, pixels_of
 from bridgetrack.regions.regions import labels_of
 from drawn_movie import GEOMETRY, added, drawn
 
@@ -74,14 +74,12 @@ def test_masks_of_merges_and_cuts_are_left_open_unless_the_track_is_verified() -
 
 def test_what_is_said_of_masks_goes_before_what_events_say_is_right() -> None:
     apart = np.sort(np.concatenate([pixels(1, 1), pixels(1, 2)]))
-    one = Mend(MendKind.PAINT, 1, (), apart[:0], apart[:0], apart[:0], (1,), (apart,), ())
-    masks = MaskAnswers(GEOMETRY, MaskAnswers(GEOMETRY).next_for([one]))
+    masks = added(MaskAnswers(GEOMETRY), MaskAnswer.of(1, MendKind.PAINT, [apart]))
     move = EventRef(Event.MOVE, (ref(1, 1),), (ref(2, 1),))
     found = as_candidates(said((Kind.CONFIRM, move, "click"), masks=masks))
     frame = labels_of(found, found.frame == 1)
     assert np.array_equal(np.flatnonzero(frame), apart) and frame.max() == 1
     # But what is no cell now, was drawn before somebody said so.
     gone = EventRef(Event.FALSE, (ref(2, 3),))
-    keep = Mend(MendKind.KEEP, 2, (), apart[:0], apart[:0], apart[:0], (3,), (pixels(2, 3),), ())
-    masks = added(MaskAnswers(GEOMETRY), keep)
+    masks = added(MaskAnswers(GEOMETRY), MaskAnswer.of(2, MendKind.KEEP, [pixels(2, 3)]))
     assert not len(as_candidates(said((Kind.CONFIRM, gone, "click"), masks=masks)))

@@ -17,7 +17,7 @@ from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Geometry
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind
 from bridgetrack.regions.regions import Regions, concatenate, regions_of_labels
 from bridgetrack.schema import to_json
 from drawn_movie import added
@@ -33,20 +33,20 @@ def box(top: int, left: int, height: int, width: int) -> np.ndarray:
     return np.flatnonzero(frame)
 
 
-def said(kind: MendKind, right=(), wrong=(), t: int = 1, after: int = 9) -> Mend:
+def said(kind: MendKind, right=(), wrong=(), t: int = 1, after: int = 9) -> MaskAnswer:
     """A change of masks that says which sets are right and wrong."""
     changed = np.union1d(*[*right, *wrong, np.zeros(0, np.int64)][:2]).astype(np.int64)
     labels = np.full(len(changed), after)
-    return Mend(kind, t, (), changed, labels * 0 + 3, labels, (after,), tuple(right), tuple(wrong))
+    return MaskAnswer.of(t, kind, right, wrong, (changed, labels * 0 + 3, labels))
 
 
 LEFT, RIGHT, BOTH = box(5, 2, 10, 10), box(5, 12, 10, 10), box(5, 2, 10, 20)
 CUT = said(MendKind.CUT, [LEFT, RIGHT], [BOTH])
 
 
-def given(*mends: Mend) -> MaskAnswers:
-    """What changes of masks say."""
-    return MaskAnswers(MOVIE, MaskAnswers(MOVIE).next_for(mends))
+def given(*answers: MaskAnswer) -> MaskAnswers:
+    """Some answers as they are kept."""
+    return added(MaskAnswers(MOVIE), *answers)
 
 
 def candidates(*sets: np.ndarray, t: int = 1) -> Regions:
@@ -173,8 +173,8 @@ def test_answers_go_on_where_they_stopped_and_are_undone(tmp_path) -> None:
 
 
 def test_masks_chosen_anew_are_no_answers(tmp_path) -> None:
-    pixels = np.flatnonzero(np.ones(SHAPE))[:4]
-    chosen = Mend(MendKind.PAINT, 0, (), pixels, pixels * 0, pixels * 0 + 5, (), (), ())
+    pixels = np.arange(4)
+    chosen = MaskAnswer.of(0, MendKind.PAINT, change=(pixels, pixels * 0, pixels * 0 + 5))
     store = kept(tmp_path / "movie.annotations.json")
     store.edit(AnswerChange(masks_added=store.masks.next_for([chosen, chosen])))
     assert [a.id for a in store.masks] == ["m1"] and len(store.masks.past) == 3
@@ -223,7 +223,7 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
     line = json.loads(path.read_text())
     path.write_text(json.dumps({**line, "version": 2}) + "\n")
     head = {"format": "bridgetrack-masks", "version": 2, "movie": line["movie"]}
-    chosen = Mend(MendKind.PAINT, 0, (), BOTH, BOTH * 0, BOTH * 0 + 5, (), (), ())
+    chosen = MaskAnswer.of(0, MendKind.PAINT, change=(BOTH, BOTH * 0, BOTH * 0 + 5))
     for mend, second, name in ((CUT, 2, "movie.masks.json"), (chosen, 0, "movie.chosen.json")):
         [answer] = MaskAnswers(MOVIE).next_for([mend])
         answer = replace(answer, created=f"2026-01-01T10:00:0{second}+00:00")

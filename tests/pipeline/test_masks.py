@@ -16,7 +16,7 @@ from bridgetrack.pipeline.finding import FINDING_FILE, Finding, MaskJob, finding
 from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import MendSite, act
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.settings import SegmentationSettings
 from drawn_movie import NUCLEI, SIZE, added, colony, drawn
@@ -72,10 +72,7 @@ def test_cells_at_the_edge_are_left_out_unless_people_drew_or_brought_them() -> 
         np.testing.assert_array_equal(after > 0, (before > 0) & ~np.isin(before, cut))
     said = at_the_edge(every[1])[0]
     cell = every[1] == said
-    keep = Mend(
-        MendKind.KEEP, 1, (), *(np.zeros(0, np.int64),) * 3, (int(said),),
-        (np.flatnonzero(cell),), (),
-    )  # fmt: skip
+    keep = MaskAnswer.of(1, MendKind.KEEP, [np.flatnonzero(cell)])
     answers = added(MaskAnswers(movie.geometry), keep)
     kept = found(movie, Finding(wanted), answers)
     assert (kept[1][cell] > 0).all()

@@ -17,7 +17,7 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import CellSearch, Finding, find_masks
 from bridgetrack.progress import run
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind, pixels_of
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import NUCLEI, PLACES, added, drawn, squares
 
@@ -64,7 +64,7 @@ def test_answers_hold_when_masks_are_chosen_again(opened) -> None:
     before, answers = array.copy(), list(session.masks.answers)
     session.choose_again()
     assert list(session.masks.answers) == answers and len(session.annotations) == 1
-    assert {frozenset(p.tolist()) for p in cut.right} <= set(cells(array[T]))
+    assert {frozenset(pixels_of(runs).tolist()) for runs in cut.right} <= set(cells(array[T]))
     assert array[1][tuple(np.rint(at(3, 1)).astype(int))] == 0
     # Cells that stay keep their numbers, so that answers go on naming them.
     for t in range(len(array)):
@@ -188,8 +188,7 @@ def test_what_is_painted_away_stays_away(opened) -> None:
 def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
     session, _, truth = opened
     drawn = np.flatnonzero(ndi.binary_dilation(truth[1] == 4, iterations=2))
-    none = np.zeros(0, dtype=np.int64)
-    keep = Mend(MendKind.KEEP, 1, (), none, none, none, (4,), (drawn,), ())
+    keep = MaskAnswer.of(1, MendKind.KEEP, [drawn])
     answers = added(MaskAnswers(session.movie.geometry), keep)
     movie, frames = session.movie, []
     run(find_masks(Finding(given=movie.labels), movie.image, frames.append, answers))

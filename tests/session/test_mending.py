@@ -11,8 +11,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.anchor import cell_refs
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.movie import open_labels
-from bridgetrack.regions.acts import act
-from bridgetrack.regions.mend import MendKind
+from bridgetrack.regions.mend import MendKind, pixels_of
 
 
 def touching(labels: np.ndarray) -> tuple[int, int]:
@@ -61,13 +60,13 @@ def test_numbers_of_new_cells_are_never_used_again(mended) -> None:
     session, labels, truth, (first, _) = mended
     given, array, n = [], labels.copy(), len(session.scene.detections)
     for _ in range(3):
-        given.append(session.mend("cut", 1, middle(truth[1] == first)).cells[1])
+        given.append(session.mend("cut", 1, middle(truth[1] == first)).labels - {first})
         assert len(session.scene.detections) == n + 1, "shown at once in cells and tracks"
         assert session.tracking is not None and session.tracking.scene is session.scene
         np.testing.assert_array_equal(labels, array, "what was given is not written into")
         session.undo()
-    assert len(set(given)) == 3
-    assert min(given) > labels.max()
+    numbers = [number for each in given for number in each]
+    assert len(set(numbers)) == 3 and min(numbers) > labels.max()
 
 
 def test_a_number_that_the_labels_have_no_place_for_is_refused(merged, tmp_path) -> None:
@@ -133,7 +132,7 @@ def test_painting_is_an_answer_and_is_undone_like_others(source, tmp_path) -> No
     [answer] = session.masks.answers
     assert answer.kind == MendKind.PAINT
     rest = np.flatnonzero(array[t] == label)
-    assert {tuple(p) for p in answer.mend.right} == {tuple(rest)}
+    assert {tuple(pixels_of(runs)) for runs in answer.right} == {tuple(rest)}
     session.undo()
     assert (array[t].ravel()[pixels] == label).all()
     session.redo()
@@ -205,13 +204,11 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
     assert (frame_of(session, 1) != labels[1]).any()
     assert session.edits.verify(cell)
     before = frame_of(session, 1).copy()
-    site = session.masks.site(1)
     beside = middle(before == touching(labels)[1])
     refused = (("remove", place), ("outline", place), ("join", place, beside), ("cut", place))
     for kind, *places in refused:
-        mend = act(kind, site, *places)
         with pytest.raises(InputError, match=r"verified and locked, at #\d+✓ in frame"):
-            session.masks.accept(mend)
+            session.mend(kind, 1, *places)
     np.testing.assert_array_equal(frame_of(session, 1), before)
     assert len(session.masks.answers) == 1 and session.names.verified(cell)
     assert not any("no longer there" in words for _, words in heard)

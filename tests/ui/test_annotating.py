@@ -71,7 +71,7 @@ def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
     hand.key("Return")
     table = widget.annotate.given
     said = table.listed.data(table.listed.index(0))
-    assert said == f"frame 2: ● {names(best.sources[0])} continues"
+    assert said == f"● {names(best.sources[0])} in frame 2 continues"
     hand.key("Z")
     # Events of one cell are a key and enter.
     for key, event in (("L", Event.DISAPPEAR), ("A", Event.APPEAR)):

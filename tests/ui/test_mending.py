@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
-from bridgetrack.regions.mend import MendKind
+from bridgetrack.regions.mend import MendKind, pixels_of
 from bridgetrack.ui.picking import Mode, Picking
 from bridgetrack.ui.state import state_of
 
@@ -173,7 +173,7 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT and len(painted) > 20
     assert "Noted: frame 1: these masks are right." in opened[1].notice.text()
-    assert any(np.array_equal(p, painted) for p in answer.mend.right)
+    assert any(np.array_equal(pixels_of(p), painted) for p in answer.right)
     settled(state, qtbot)
     layer.undo()
     qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)

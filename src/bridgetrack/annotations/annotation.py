@@ -341,24 +341,14 @@ def describe_event(event: EventRef, name: Name = by_label) -> str:
 
 def describe(annotation: Annotation, name: Name = by_label) -> str:
     """An annotation as one line, e.g. ``not: cell 3 in frame 0 divides``."""
-    words = "; ".join(describe_event(e, name) for e in annotation.events)
-    event = annotation.events[0]
-    if annotation.named is not None:
-        words = f"{name(event.cells[0])} in frame {event.cells[0].frame} {_told(annotation, name)}"
+    event, first = annotation.events[0], annotation.cells[0]
+    cell = f"{name(first)} in frame {first.frame}"
     if annotation.kind == Kind.REJECT and event.event == Event.FALSE:
-        return f"{name(event.cells[0])} in frame {event.cells[0].frame} is a cell"
+        return f"{cell} is a cell"
+    words = "; ".join(describe_event(e, name) for e in annotation.events)
+    if annotation.named is not None:
+        words = f"{cell} {FATES[annotation.named][1]}"
     return f"{_SAID.get(annotation.kind, '')}{words}"
-
-
-def short_answer(annotation: Annotation, name: Name = by_label) -> str:
-    """An answer for a table that has the frame's number beside it, e.g. ``#1 leaves``."""
-    event = annotation.events[0]
-    return f"{_SAID.get(annotation.kind, '')}{name(event.cells[0])} {_told(annotation, name)}"
-
-
-def _told(annotation: Annotation, name: Name) -> str:
-    named = annotation.named
-    return _predicate(annotation.events[0], name) if named is None else FATES[named][1]
 
 
 def _predicate(event: EventRef, name: Name) -> str:

@@ -20,10 +20,11 @@ from pydantic import Field, WrapValidator
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
 from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
-from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import as_path, locked, staged, write_text, writing
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
+from bridgetrack.regions.mend import MaskAnswer
 from bridgetrack.schema import (
     Count,
     FileFormat,

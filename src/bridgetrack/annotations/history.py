@@ -9,9 +9,10 @@ from typing import Any
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers
+from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.regions.mend import MaskAnswer
 
 LIMIT = 500
 """Steps that can be undone; older ones are forgotten."""

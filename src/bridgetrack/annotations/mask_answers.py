@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BeforeValidator, PlainSerializer
 
 from bridgetrack.annotations.anchor import Anchored, anchor
 from bridgetrack.annotations.annotation import VERIFIED, Kind, is_time, now
@@ -28,126 +26,21 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.progress import Progress, Steps
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind, cell_pixels, pixels_of
 from bridgetrack.regions.regions import (
     Regions,
     concatenate,
     likeness,
     no_regions,
+    regions_at,
     regions_of_labels,
     shared_pixels,
 )
-from bridgetrack.schema import Count
-
-Runs = tuple[tuple[int, int], ...]
-"""Pixels of a frame as first places and lengths of runs in the flat frame, ascending."""
-
-ChangedRuns = tuple[tuple[int, int, int, int], ...]
-"""Runs of pixels whose label changed: first place, length, label before and after."""
-
-
-def _grouped(size: int) -> BeforeValidator:
-    """Runs as lists of so many numbers, which files keep one after another."""
-
-    def group(flat: Any) -> Any:
-        if not isinstance(flat, list) or len(flat) % size:
-            raise InputError(f"a list of runs must have {size} numbers for each")
-        return tuple(zip(*[iter(flat)] * size, strict=True))
-
-    return BeforeValidator(group)
-
-
-_FLAT = PlainSerializer(lambda runs: [number for run in runs for number in run])
-_RunsField = Annotated[Runs, _grouped(2), _FLAT]
-_ChangeField = Annotated[ChangedRuns, _grouped(4), _FLAT]
 
 HIGHEST = 2**32 - 1
+"""Largest label."""
 _ID = re.compile(r"m(0|[1-9]\d{0,14})", re.ASCII)
 _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKind.PAINT)
-
-
-@dataclass(frozen=True)
-class MaskAnswer:
-    """One answer about the masks of a frame.
-
-    Raises an `InputError` where runs overlap, or a number is out of range.
-    """
-
-    id: str  # never given twice
-    frame: Count  # number of the frame
-    kind: MendKind  # what was done
-    created: str  # time in ISO 8601 with the zone
-    right: tuple[_RunsField, ...] = ()  # sets of pixels that are exactly one cell
-    wrong: tuple[_RunsField, ...] = ()  # sets of pixels that are not one cell
-    change: _ChangeField = ()  # what it changed in the labels
-
-    def __post_init__(self) -> None:
-        for runs in (*self.right, *self.wrong, self.change):
-            end = 0
-            for start, length, *labels in runs:
-                if start < end or length < 1 or not all(0 <= k <= HIGHEST for k in labels):
-                    raise InputError(f"mask answer {self.id}: its runs of pixels are not in order")
-                end = start + length
-        if not all(self.right) or not all(self.wrong):
-            raise InputError(f"mask answer {self.id}: a set of pixels is empty")
-        if not is_time(self.created):
-            raise InputError(f"mask answer {self.id}: created is {self.created[:80]!r}, not a time")
-
-    @property
-    def says_nothing(self) -> bool:
-        """Whether this is no answer, but masks that were chosen anew."""
-        return self.kind == MendKind.PAINT and not (self.right or self.wrong)
-
-    @cached_property
-    def end(self) -> int:
-        """The place after the last pixel that it speaks of."""
-        runs = (*self.right, *self.wrong, self.change)
-        return max((r[-1][0] + r[-1][1] for r in runs if r), default=0)
-
-    @property
-    def pixels(self) -> Index:
-        """Places in the flat frame that it is about, ascending."""
-        sets = [pixels_of(runs) for runs in (*self.right, *self.wrong)]
-        changed = pixels_of(run[:2] for run in self.change)
-        return np.unique(np.concatenate([changed, *sets]))
-
-    @cached_property
-    def highest(self) -> int:
-        """The highest label that it changed or gave."""
-        return max((max(run[2:]) for run in self.change), default=0)
-
-    @property
-    def mend(self) -> Mend:
-        """The change of the labels, for doing it again; `Mend.inverse` takes it back."""
-        start, length, before, after = np.array(self.change, dtype=np.int64).reshape(-1, 4).T
-        pixels = pixels_of(zip(start, length, strict=True))
-        before, after = np.repeat(before, length), np.repeat(after, length)
-        cells = tuple(np.unique(after[after > 0]).tolist())
-        sets = (tuple(map(pixels_of, side)) for side in (self.right, self.wrong))
-        return Mend(self.kind, self.frame, (), pixels, before, after, cells, *sets)
-
-
-def pixels_of(runs: Iterable[tuple[int, int]]) -> Index:
-    """Places of the pixels of some runs, ascending."""
-    parts = [np.arange(start, start + length, dtype=np.int64) for start, length in runs]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-
-
-def runs_of(pixels: Index) -> Runs:
-    """Runs of pixels given by their places, ascending."""
-    return tuple(run[:2] for run in change_of(pixels, pixels * 0, pixels * 0))
-
-
-def change_of(pixels: Index, before: Index, after: Index) -> ChangedRuns:
-    """Runs of pixels with one label before and one after."""
-    if not len(pixels):
-        return ()
-    breaks = np.diff(pixels) != 1
-    breaks |= (np.diff(before) != 0) | (np.diff(after) != 0)
-    first = np.concatenate([[0], np.flatnonzero(breaks) + 1])
-    length = np.diff(np.append(first, len(pixels)))
-    columns = (pixels[first], length, before[first], after[first])
-    return tuple(zip(*(c.tolist() for c in columns), strict=True))
 
 
 class MaskAnswers(AnswerSet[MaskAnswer]):
@@ -175,11 +68,22 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
 
     def _check(self, answer: MaskAnswer) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
-        if answer.frame >= self.geometry.n_frames or answer.end > n_pixels:
-            raise InputError(f"mask answer {answer.id} speaks of pixels beyond the movie")
+        called = f"mask answer {answer.id[:80]}"
         if not _ID.fullmatch(answer.id):
-            raise InputError(f"the mask answer id {answer.id[:80]!r} must be m and a number")
-        self.last_label = max(self.last_label, answer.highest)
+            raise InputError(f"{called}: its id must be m and a number")
+        if not is_time(answer.created):
+            raise InputError(f"{called}: created is {answer.created[:80]!r}, not a time")
+        if not all((*answer.right, *answer.wrong)):
+            raise InputError(f"{called}: a set of pixels is empty")
+        for runs in (*answer.right, *answer.wrong, answer.change):
+            end = 0
+            for start, length, *labels in runs:
+                if start < end or length < 1 or not all(0 <= k <= HIGHEST for k in labels):
+                    raise InputError(f"{called}: its runs of pixels are not in order")
+                end = start + length
+            if answer.frame >= self.geometry.n_frames or end > n_pixels:
+                raise InputError(f"{called} speaks of pixels beyond the movie")
+        self.last_label = max(self.last_label, *answer.labels, 0)
 
     @property
     def past(self) -> tuple[MaskAnswer, ...]:
@@ -208,38 +112,12 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
         made.held = tuple(held)
         return made
 
-    def next_for(self, mends: Sequence[Mend]) -> tuple[MaskAnswer, ...]:
-        """What changes of masks say, with the next free ids."""
+    def next_for(self, answers: Sequence[MaskAnswer]) -> tuple[MaskAnswer, ...]:
+        """New answers, and changes of masks without one, with the next free ids and the time."""
+        first = 1 + self.last_ids.get("m", 0)
         return tuple(
-            MaskAnswer(
-                f"m{number}",
-                mend.frame,
-                mend.kind,
-                now(),
-                tuple(runs_of(p) for p in mend.right if len(p)),
-                tuple(runs_of(p) for p in mend.wrong if len(p)),
-                change_of(mend.pixels, mend.before, mend.after),
-            )
-            for number, mend in enumerate(mends, 1 + self.last_ids.get("m", 0))
+            replace(a, id=f"m{number}", created=now()) for number, a in enumerate(answers, first)
         )
-
-
-MASKS = {
-    MendKind.CUT: "these are two cells",
-    MendKind.JOIN: "this is one cell",
-    MendKind.GROW: "here is a cell",
-    MendKind.REMOVE: "this is no cell",
-    MendKind.OUTLINE: "this is its outline",
-    MendKind.PAINT: "these masks are right",
-    MendKind.KEEP: "these masks are right",
-    MendKind.CHECK: "all that was in view is right",
-}
-"""What an answer says of masks."""
-
-
-def describe_masks(frame: int, kind: MendKind) -> str:
-    """An answer about masks as one line, e.g. ``frame 3: these are two cells``."""
-    return f"frame {frame}: {MASKS[kind]}"
 
 
 # ---------------------------------------------------------------------- what they say
@@ -363,11 +241,9 @@ def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
 
 def _sets(shape: tuple[int, ...], t: int, sets: Sequence[Index]) -> Regions:
     """Sets of pixels of a frame as candidates that people drew."""
-    n, none = len(sets), np.zeros(0, dtype=np.int64)
-    start = np.cumsum([0, *(len(p) for p in sets)], dtype=np.int64)
-    votes = np.ones((n, 1), dtype=np.int64)
-    frame, pixels = np.full(n, t, dtype=np.int64), np.concatenate([none, *sets])
-    return Regions(shape, frame, start, pixels, (SOURCE,), votes, np.ones(n))
+    starts = np.cumsum([0, *(len(p) for p in sets)], dtype=np.int64)
+    pixels = np.concatenate([np.zeros(0, dtype=np.int64), *sets])
+    return regions_at(shape, t, starts, pixels, SOURCE, np.ones(len(sets)))
 
 
 def with_events(
@@ -385,13 +261,13 @@ def with_events(
     held: list[MaskAnswer] = []
     for k, t in enumerate(frames):
         yield Progress("Looking at your answers", k / len(frames))
-        drawn, when = label_frame(labels, t).astype(np.int64).reshape(-1), now()
+        drawn = label_frame(labels, t)
         here = (rows[detections.frame[rows] == t] for rows in (right, none))
-        cells, others = (tuple(_outlines(drawn, detections.label[rows])) for rows in here)
+        cells, others = (cell_pixels(drawn, detections.label[rows]) for rows in here)
         if cells:
-            held.append(MaskAnswer("held", t, MendKind.KEEP, when, right=cells))
+            held.append(MaskAnswer.of(t, MendKind.KEEP, right=cells))
         if others:
-            held.append(MaskAnswer("held", t, MendKind.REMOVE, when, wrong=others))
+            held.append(MaskAnswer.of(t, MendKind.REMOVE, wrong=others))
     return masks.holding(held)
 
 
@@ -410,12 +286,3 @@ def _rows_said(anchored: Anchored) -> tuple[Index, Index]:
     none = named(false)
     right = np.setdiff1d(named(whole), named(~whole & ~false))
     return np.setdiff1d(np.union1d(right, named(locked)), none), none
-
-
-def _outlines(drawn: NDArray[Any], labels: Index) -> Iterator[Runs]:
-    """Pixels of some cells of a flat frame, of those that are there."""
-    inside = np.flatnonzero(np.isin(drawn, labels))
-    order = np.argsort(drawn[inside], kind="stable")
-    starts = np.flatnonzero(np.diff(drawn[inside][order], prepend=-1))
-    for pixels in np.split(inside[order], starts[1:]) if len(inside) else ():
-        yield runs_of(pixels)

@@ -36,7 +36,7 @@ from bridgetrack.pipeline.mask_changes import (
     with_outlines_of,
 )
 from bridgetrack.progress import Progress, Steps, relayed
-from bridgetrack.regions.mend import Mend
+from bridgetrack.regions.mend import MaskAnswer
 from bridgetrack.regions.propose import label_sources
 from bridgetrack.regions.regions import labels_of, regions_of_labels
 from bridgetrack.regions.score import MovieScore
@@ -335,7 +335,7 @@ def chosen_again(
     named: dict[int, int],
     weights: Model,
     channel: int = 0,
-) -> Steps[tuple[list[Mend], MovieScore | None]]:
+) -> Steps[tuple[list[MaskAnswer], MovieScore | None]]:
     """What changes where masks are chosen anew, frame by frame, and what was learned.
 
     They are chosen as they were found, and repaired where they were not chosen here. Cells keep
@@ -343,13 +343,12 @@ def chosen_again(
     """
     finding = found if found is not None and found.chooses else Finding(given=labels)
     finding = replace(finding, learned=learned)
-    changed: list[Mend] = []
+    changed: list[MaskAnswer] = []
     had: list[bool] = []
 
     def compare(masks: NDArray[np.int32]) -> None:
         before, t = label_frame(labels, len(had)).astype(np.int64), len(had)
-        mend = repainted(before, masks, t, named.get(t, 0))
-        changed.extend([] if mend is None else [mend])
+        changed.extend(repainted(before, masks, t, named.get(t, 0)))
         had.append(bool(before.any()))
 
     masks = yield from find_masks(finding, image, compare, answers, weights, channel=channel)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.mask_answers import MaskAnswer, MaskAnswers, honoured
+from bridgetrack.annotations.mask_answers import MaskAnswers, honoured
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import EditedFrames, Movie, label_frame
-from bridgetrack.regions.mend import Mend, MendKind
+from bridgetrack.regions.mend import MaskAnswer, MendKind
 
 Cells = tuple[int, ...]
 
@@ -163,34 +163,50 @@ def _mean(
 # ---------------------------------------------------------------------- by answers
 
 
-Changes = dict[int, tuple[Index, Index]]
-"""Pixels of flat frames and their new labels, by frame."""
+Change = tuple[Index, Index]
+"""Pixels of a flat frame, and their new labels."""
 
 
-def changes_again(labels: Movie, answers: MaskAnswers, anew: bool = False) -> tuple[Changes, int]:
-    """What is to be changed in masks, changed or not, so that they are as answers left them.
+def changes_again(labels: Movie, answers: MaskAnswers) -> tuple[dict[int, Change], int]:
+    """What is to be changed in masks so that they are as the answers about them left them.
 
-    They may have been found `anew`, which makes others of them. Gives the changes, and in how many
-    other frames the masks are neither those before nor what the answers say; these stay as they
-    are.
+    Gives the changes by frame, and in how many other frames the masks are neither those before nor
+    what the answers say; these stay as they are.
     """
     by_frame = _by_frame(answers.past)
     chosen = {a.frame for a in answers.past if a.says_nothing}
-    fits = [_led(label_frame(labels, t), by_frame[t]) for t in chosen]
-    others = 2 * sum(fits) < len(fits)  # these are other masks than those chosen from
-    if others:
+    fits = [_made_again(label_frame(labels, t), by_frame[t]) is not None for t in chosen]
+    if 2 * sum(fits) < len(fits):  # these are other masks than those that were chosen from
         by_frame = _by_frame(answers)
-    found: Changes = {}
-    lost = len(chosen) if others and not anew else 0
+    found, lost = dict[int, Change](), 0
     for t, mine in by_frame.items():
-        frame, (pixels, _, after) = label_frame(labels, t), _composed(mine)
-        if np.array_equal(frame.reshape(-1)[pixels], after):
-            continue
-        if _led(frame, mine):
-            found[t] = pixels, after
-        elif not (others and t in chosen):
-            lost += t in chosen or not honoured(frame, answers, t)
+        frame = label_frame(labels, t)
+        change = _made_again(frame, mine)
+        if change is None:
+            lost += not honoured(frame, answers, t)
+        elif len(change[0]):
+            found[t] = change
     return found, lost
+
+
+def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
+    """Changes of each frame, in their order."""
+    found: dict[int, list[MaskAnswer]] = {}
+    for change in changes:
+        found.setdefault(change.frame, []).append(change)
+    return found
+
+
+def _made_again(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> Change | None:
+    """What some changes leave to be done in a frame; None where they did not begin with it."""
+    start = frame.reshape(-1).astype(np.int64)
+    led, left = start.copy(), start.copy()
+    for pixels, before, after in (change.changed for change in changes):
+        if np.array_equal(led[pixels], before):
+            led[pixels] = after
+        left[pixels] = after
+    pixels = np.flatnonzero(left != start)
+    return (pixels, left[pixels]) if not len(pixels) or np.array_equal(led, left) else None
 
 
 def mended(labels: Movie, answers: MaskAnswers) -> Movie:
@@ -204,40 +220,9 @@ def mended(labels: Movie, answers: MaskAnswers) -> Movie:
     return edited.movie
 
 
-def _led(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> bool:
-    """Whether changes led from the masks of a frame to what they say."""
-    pixels, before, after = _composed(changes)
-    there = frame.reshape(-1).copy()
-    if np.array_equal(there[pixels], before):
-        return True
-    for mend in (a.mend for a in changes):
-        if mend.fits(there):
-            there[mend.pixels] = mend.after
-    return np.array_equal(there[pixels], after)
-
-
-def _composed(answers: list[MaskAnswer]) -> tuple[Index, Index, Index]:
-    """Pixels that some answers changed, with their first label before and last one after."""
-    changes = [a.mend for a in answers]
-    pixels = np.concatenate([m.pixels for m in changes])
-    before = np.concatenate([m.before for m in changes])
-    after = np.concatenate([m.after for m in changes])
-    known, first = np.unique(pixels, return_index=True)
-    last = len(pixels) - 1 - np.unique(pixels[::-1], return_index=True)[1]
-    return known, before[first], after[last]
-
-
-def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
-    """Changes of each frame, in their order."""
-    found: dict[int, list[MaskAnswer]] = {}
-    for change in changes:
-        found.setdefault(change.frame, []).append(change)
-    return found
-
-
 def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
     """The highest number by frame that answers speak of."""
-    named = [(a.frame, a.highest) for a in answers.past]
+    named = [(a.frame, label) for a in answers.past for label in a.labels]
     named += [(c.frame, c.label) for a in annotations for c in a.cells]
     highest: dict[int, int] = {}
     for frame, label in named:
@@ -247,8 +232,8 @@ def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> di
 
 def repainted(
     before: NDArray[Any], after: NDArray[np.int32], frame: int, highest: int
-) -> Mend | None:
-    """What leads from a label frame to other masks; None where nothing does.
+) -> list[MaskAnswer]:
+    """What leads from a label frame to other masks, as one change without an answer, if any.
 
     Cells that stay keep their numbers; new ones get numbers above those that were ever named, of
     which `highest` is the highest.
@@ -256,7 +241,5 @@ def repainted(
     kept, last = keep_numbers(before, after).astype(np.int64), int(before.max(initial=0))
     flat = np.where(kept > last, kept + max(0, highest - last), kept).reshape(-1)
     pixels = np.flatnonzero(before.reshape(-1) != flat)
-    if not len(pixels):
-        return None
-    old = before.reshape(-1)[pixels].astype(np.int64)
-    return Mend(MendKind.PAINT, frame, (), pixels, old, flat[pixels], (), (), ())
+    change = pixels, before.reshape(-1)[pixels].astype(np.int64), flat[pixels]
+    return [MaskAnswer.of(frame, MendKind.PAINT, change=change)] if len(pixels) else []

@@ -20,9 +20,8 @@ from skimage.segmentation import watershed
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.regions.describe import Described, describe_frame, described
-from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.regions.mend import MaskAnswer, MendKind, Place, cell_pixels
 from bridgetrack.regions.propose import propose_frame
-from bridgetrack.regions.regions import regions_of_labels
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.regions.tree import merge_tree
 from bridgetrack.segmentation.builtin import FrameView
@@ -102,7 +101,7 @@ class MendSite:
         return InputError(f"frame {self.frame}: {why}")
 
 
-def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
+def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
     """What a click of some kind does; `Session.mend` says which there are.
 
     Raises
@@ -120,7 +119,7 @@ def act(kind: MendKind | str, site: MendSite, *places: Place) -> Mend:
     return does(site, *places)
 
 
-def _cut(site: MendSite, *places: Place) -> Mend:
+def _cut(site: MendSite, *places: Place) -> MaskAnswer:
     """Two cells, the larger with the number; cut by their looks, or along a line."""
     if len(places) == 1:
         label = site.cell_at(places[0])
@@ -132,10 +131,10 @@ def _cut(site: MendSite, *places: Place) -> Mend:
         pieces = _along_line(part, label, places)
     large, small = sorted(pieces, key=lambda p: -int(p.sum()))
     cells = [(large, label), (small, site.free)]
-    return part.mend(MendKind.CUT, places, cells, [part.labels == label])
+    return part.said(MendKind.CUT, cells, [part.labels == label])
 
 
-def _join(site: MendSite, *places: Place) -> Mend:
+def _join(site: MendSite, *places: Place) -> MaskAnswer:
     """One cell with the number of the larger; a gap is closed."""
     labels = [site.cell_at(p) for p in places]
     if labels[0] == labels[1]:
@@ -152,10 +151,10 @@ def _join(site: MendSite, *places: Place) -> Mend:
         )
     both = _bridged(first | second, part.labels == 0, away, site.sampling)
     kept = labels[int(second.sum() > first.sum())]
-    return part.mend(MendKind.JOIN, places, [(both, kept)], [first, second])
+    return part.said(MendKind.JOIN, [(both, kept)], [first, second])
 
 
-def _grow(site: MendSite, place: Place) -> Mend:
+def _grow(site: MendSite, place: Place) -> MaskAnswer:
     """A cell where none is drawn: the best candidate that leaves others alone."""
     at = site.pixel(place)
     if taken := int(site.labels[at]):
@@ -167,16 +166,16 @@ def _grow(site: MendSite, place: Place) -> Mend:
     outlines = _outlines(part, place, 0)
     if not outlines:
         raise site.refusal(f"nothing stands out at pixel {at}; paint the cell")
-    return part.mend(MendKind.GROW, (place,), [(outlines[0], site.free)], [])
+    return part.said(MendKind.GROW, [(outlines[0], site.free)], [])
 
 
-def _remove(site: MendSite, place: Place) -> Mend:
+def _remove(site: MendSite, place: Place) -> MaskAnswer:
     label = site.cell_at(place)
     part = _part(site, (place,), label)
-    return part.mend(MendKind.REMOVE, (place,), [], [part.labels == label])
+    return part.said(MendKind.REMOVE, [], [part.labels == label])
 
 
-def _outline(site: MendSite, place: Place) -> Mend:
+def _outline(site: MendSite, place: Place) -> MaskAnswer:
     """The next of the candidates, best first; after the last the best again."""
     label = site.cell_at(place)
     part = _part(site, (place,), label)
@@ -188,10 +187,10 @@ def _outline(site: MendSite, place: Place) -> Mend:
         name = site.name(label)
         raise site.refusal(f"there is no other outline of {name}; paint it as it is")
     chosen = found[(same + 1) % len(found)]
-    return part.mend(MendKind.OUTLINE, (place,), [(chosen, label)], [now])
+    return part.said(MendKind.OUTLINE, [(chosen, label)], [now])
 
 
-def _check(site: MendSite, *places: Place) -> Mend:
+def _check(site: MendSite, *places: Place) -> MaskAnswer:
     """All within an area, or the frame, is right; cells that reach beyond it are left open."""
     if len(places) == 1:
         raise InputError("check needs two opposite corners of an area, or none for the whole frame")
@@ -203,15 +202,11 @@ def _check(site: MendSite, *places: Place) -> Mend:
         raise site.refusal(
             "no cell lies wholly within the area that was looked at; look at more of the frame"
         )
-    cells = regions_of_labels(np.where(np.isin(labels, whole), labels, 0))
-    right = tuple(cells.region_pixels(r) for r in range(len(cells)))
     empty = np.flatnonzero((labels == 0) & inside)
-    numbers, none = tuple(map(int, whole)), np.zeros(0, dtype=np.int64)
-    wrong = (empty,) if len(empty) else ()
-    return Mend(MendKind.CHECK, site.frame, places, none, none, none, numbers, right, wrong)
+    return MaskAnswer.of(site.frame, MendKind.CHECK, cell_pixels(labels, whole), [empty])
 
 
-_ACTS: dict[MendKind, tuple[Callable[..., Mend], int, int]] = {
+_ACTS: dict[MendKind, tuple[Callable[..., MaskAnswer], int, int]] = {
     MendKind.CUT: (_cut, 1, 2),
     MendKind.JOIN: (_join, 2, 2),
     MendKind.GROW: (_grow, 1, 1),
@@ -257,13 +252,7 @@ class _Part:
         worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
         return [regions.mask(r) for r in range(len(regions))], worth
 
-    def mend(
-        self,
-        kind: MendKind,
-        places: tuple[Place, ...],
-        cells: list[tuple[Mask, int]],
-        wrong: list[Mask],
-    ) -> Mend:
+    def said(self, kind: MendKind, cells: list[tuple[Mask, int]], wrong: list[Mask]) -> MaskAnswer:
         """The change that leaves some masks with their labels in place of those that were wrong."""
         after = self.labels.copy()
         for mask in wrong:
@@ -271,17 +260,9 @@ class _Part:
         for mask, label in cells:
             after[mask] = label
         changed = after != self.labels
-        return Mend(
-            kind,
-            self.site.frame,
-            places,
-            self.flat(changed),
-            self.labels[changed],
-            after[changed],
-            tuple(label for _, label in cells),
-            tuple(self.flat(mask) for mask, _ in cells),
-            tuple(self.flat(mask) for mask in wrong),
-        )
+        change = self.flat(changed), self.labels[changed], after[changed]
+        right = (self.flat(mask) for mask, _ in cells)
+        return MaskAnswer.of(self.site.frame, kind, right, map(self.flat, wrong), change)
 
 
 def _part(site: MendSite, places: tuple[Place, ...], *labels: int) -> _Part:

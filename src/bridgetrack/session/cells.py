@@ -22,7 +22,6 @@ from bridgetrack.annotations.annotation import (
     short_words,
 )
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import Detections, cell_diameter
 from bridgetrack.errors import InputError, plural
@@ -128,7 +127,7 @@ def step_words(change: AnswerChange, words_of: Callable[[Annotation], str]) -> s
         one = len(events) == 1
         parts.append(words_of(events[0]) if one else f"{len(events)} answers")
     if len(masks) == 1 and not masks[0].says_nothing:
-        parts.append(describe_masks(masks[0].frame, masks[0].kind))
+        parts.append(masks[0].words)
     elif masks:
         parts.append(f"the masks of {plural(len(frames), 'frame')}")
     if "model" in change.settings:

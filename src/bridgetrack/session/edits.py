@@ -22,13 +22,13 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError, plural
 from bridgetrack.hypotheses.events import Event, kind_words
 from bridgetrack.io.results import read_tracks
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import MaskAnswer
 from bridgetrack.tracks.table import verified_tracks
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Edits:
         events = tuple(a for a in answers if isinstance(a, Annotation))
         said = tuple(a for a in answers if isinstance(a, MaskAnswer))
         if self._session.masks is not None:
-            self._session.masks.refuse_locked([a.mend for a in said], going=events)
+            self._session.masks.refuse_locked(said, going=events)
         if store is not None and answers:
             store.edit(AnswerChange(removed=events, masks_removed=said))
 

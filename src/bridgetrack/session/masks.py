@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.annotations.mask_answers import (
-    MaskAnswer,
-    MaskAnswers,
-    describe_masks,
-    with_events,
-)
+from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections
@@ -25,8 +20,8 @@ from bridgetrack.movie.movie import EditedFrames, label_frame
 from bridgetrack.pipeline.finding import chosen_again
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
-from bridgetrack.regions.acts import MendSite
-from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.regions.acts import MendSite, act
+from bridgetrack.regions.mend import MaskAnswer, MendKind, Place, cell_pixels
 from bridgetrack.regions.score import MovieScore, starting_score
 from bridgetrack.segmentation.builtin import complete_settings
 from bridgetrack.segmentation.settings import SegmentationSettings
@@ -73,9 +68,7 @@ class MovieMasks:
         Returned are the frames changed, and in how many others the masks are neither those before
         nor what the answers say; these stay as they are.
         """
-        # Cells that were found here may be found anew, which makes others of them.
-        anew = self._movie.found is not None and self._movie.files[1] is None
-        changes, lost = changes_again(self.labels, self.answers, anew)
+        changes, lost = changes_again(self.labels, self.answers)
         for t, (pixels, after) in changes.items():
             self._write(t, pixels, after)
         return set(changes), lost
@@ -133,27 +126,17 @@ class MovieMasks:
         self._refuse_above(label)
         return label
 
-    def accept(self, mend: Mend) -> Mend:
-        """Make a change that `act` prepared; a new cell's number is free in the whole movie."""
-        self.refuse_locked([mend])
-        there = self._frame(mend.frame)
-        if not mend.fits(there):
-            raise InputError(
-                f"frame {mend.frame}: the masks have changed there since; point at the cell again"
-            )
-        if mend.kind in (MendKind.CUT, MendKind.GROW):
-            [old] = np.setdiff1d(mend.after, [*mend.before.tolist(), 0]).tolist()
-            new = max(old, self._free(there))
-            after = np.where(mend.after == old, new, mend.after)
-            cells = tuple(new if c == old else c for c in mend.cells)
-            mend = replace(mend, after=after, cells=cells)
-        self._keep([mend])
-        return mend
+    def mend(self, kind: MendKind | str, t: int, *places: Place) -> MaskAnswer:
+        """Mend the masks of a frame, see `Session.mend`."""
+        said = act(kind, self.site(t), *places)
+        self.refuse_locked([said])
+        self._keep([said])
+        return said
 
-    def _keep(self, mends: list[Mend]) -> None:
+    def _keep(self, said: list[MaskAnswer]) -> None:
         """Write changes down, unless the number of a cell cannot be stored."""
-        self._refuse_above(max(int(mend.after.max(initial=0)) for mend in mends))
-        self._store.edit(AnswerChange(masks_added=self.answers.next_for(mends)))
+        self._refuse_above(max(label for each in said for label in (0, *each.labels)))
+        self._store.edit(AnswerChange(masks_added=self.answers.next_for(said)))
 
     def _refuse_above(self, highest: int) -> None:
         """Refuse a number that the labels have no place for."""
@@ -165,20 +148,22 @@ class MovieMasks:
                 "no place; save them with more bits (for example as uint32) and open them again"
             )
 
-    def refuse_locked(self, mends: Iterable[Mend], going: Collection[Annotation] = ()) -> None:
+    def refuse_locked(
+        self, changes: Iterable[MaskAnswer], going: Collection[Annotation] = ()
+    ) -> None:
         """Complain where masks would change that a verified track rests on.
 
         Answers that are `going` at the same time do not count.
         """
-        self._store.refuse_locked(a for a in self._about(mends) if a not in going)
+        self._store.refuse_locked(a for a in self._about(changes) if a not in going)
 
-    def _is_locked(self, *mends: Mend) -> bool:
+    def _is_locked(self, *changes: MaskAnswer) -> bool:
         """Whether a verified track is locked against one of these changes of masks."""
-        return any(map(self._session.edits.locked, self._about(mends)))
+        return any(map(self._session.edits.locked, self._about(changes)))
 
-    def _about(self, mends: Iterable[Mend]) -> Iterator[Annotation]:
+    def _about(self, changes: Iterable[MaskAnswer]) -> Iterator[Annotation]:
         """Answers about events of cells whose masks would change."""
-        changed = {(m.frame, k) for m in mends for k in np.union1d(m.before, m.after).tolist()}
+        changed = {(a.frame, label) for a in changes for label in a.labels}
         frames, scene = {t for t, _ in changed}, self._session.scene
         rows = {} if scene is None else scene.anchored.rows
 
@@ -196,15 +181,16 @@ class MovieMasks:
 
         Returned are the frames that changed, and whether all was as it must be.
         """
-        mends = [a.mend.inverse for a in reversed(change.masks_removed)]
-        mends += [a.mend for a in change.masks_added]
+        steps = [*(a.inverse for a in reversed(change.masks_removed)), *change.masks_added]
         frames, done = set(), True
-        for mend in mends:
-            if self._fits(mend.inverse):
+        for step in steps:
+            pixels, before, after = step.changed
+            there = self._frame(step.frame).reshape(-1)[pixels]
+            if np.array_equal(there, after):
                 continue  # it was painted, or says that all is right
-            if self._fits(mend):
-                self._write(mend.frame, mend.pixels, mend.after)
-                frames.add(mend.frame)
+            if np.array_equal(there, before):
+                self._write(step.frame, pixels, after)
+                frames.add(step.frame)
             else:
                 done = False
         return frames, done
@@ -239,7 +225,7 @@ class MovieMasks:
         movie, labels, weights = self._movie, self.labels, session.model
         named, said = highest_named(answers, self._store.annotations), self.said()
 
-        def work() -> Steps[tuple[list[Mend], MovieScore | None]]:
+        def work() -> Steps[tuple[list[MaskAnswer], MovieScore | None]]:
             assert movie.image is not None
             everything = yield from said
             return (
@@ -259,28 +245,25 @@ class MovieMasks:
         session.run(JOB, work, lambda made: self._on_chosen(answers, *made), what=what)
 
     def _on_chosen(
-        self, answers: MaskAnswers, changes: list[Mend], learned: MovieScore | None
+        self, answers: MaskAnswers, changes: list[MaskAnswer], learned: MovieScore | None
     ) -> None:
         message, self.learned = self._session.message, learned
         before, after = ({a.id: a.frame for a in each} for each in (answers, self.answers))
         since = {{**before, **after}[i] for i in before.keys() ^ after.keys()}
-        fit = [m for m in changes if m.frame not in since and self._fits(m)]
+        fit = [a for a in changes if a.frame not in since and self._fits(a)]
         locked = self._is_locked(*fit)  # by a track that was verified meanwhile
-        mends = [m for m in fit if not locked or not self._is_locked(m)]
-        if mends:
+        taken = [a for a in fit if not locked or not self._is_locked(a)]
+        if taken:
             with self._session.telling():
-                self._keep(mends)
-                told = f"The masks changed in {plural(len(mends), 'frame')}. Z undoes this."
+                self._keep(taken)
+                told = f"The masks changed in {plural(len(taken), 'frame')}. Z undoes this."
                 message.emit("info", told)
         elif not changes:
             message.emit("info", "No better masks were found; nothing has changed.")
-        for stay, why in (
-            (len(changes) - len(fit), "you changed masks meanwhile"),
-            (len(fit) - len(mends), "a verified track is locked against the change"),
-        ):
-            if stay:
-                told = f"In {plural(stay, 'frame')} {why}: nothing is changed there."
-                message.emit("warning", told)
+        if stay := len(changes) - len(taken):
+            why = "you changed masks meanwhile, or a verified track is locked"
+            told = f"In {plural(stay, 'frame')} {why}: nothing is changed there."
+            message.emit("warning", told)
 
     # ------------------------------------------------------------------ painting
 
@@ -295,13 +278,11 @@ class MovieMasks:
         if not len(pixels):
             return
         after = flat[pixels].astype(np.int64)
-        cells = np.unique(np.concatenate([before, after]))
-        right = {k: np.flatnonzero(flat == k) for k in cells[cells > 0].tolist()}
-        right = {k: places for k, places in right.items() if len(places)}
-        gone = np.setdiff1d(before, [0, *right])
-        wiped = tuple(pixels[before == k] for k in gone.tolist())
-        sets = tuple(right.values())
-        painted = Mend(MendKind.PAINT, t, (), pixels, before, after, tuple(right), sets, wiped)
+        right = cell_pixels(flat, np.setdiff1d([before, after], 0))
+        gone = np.setdiff1d(before, [0, *(flat[places[0]] for places in right)])
+        wiped = (pixels[before == k] for k in gone.tolist())
+        change = pixels, before, after
+        painted = MaskAnswer.of(t, MendKind.PAINT, right, wiped, change)
         with self._session.telling():
             self._store.edit(AnswerChange(masks_added=self.answers.next_for([painted])))
             self._tell("Noted", painted)
@@ -311,27 +292,26 @@ class MovieMasks:
         store = self._store
         with self._session.telling():
             undone = False
-            while (last := _painting(store.masks.past[-1:])) and self._fits(last.mend):
+            while (last := _painting(store.masks.past[-1:])) and self._fits(last):
                 undone = True
                 if store.history.past and store.history.past[-1].masks_added == (last,):
                     store.undo()
                 else:
                     store.edit(AnswerChange(masks_removed=(last,)))
-                self._tell("Undone", last.mend)
+                self._tell("Undone", last)
             while not undone and store.history.future:
                 following = _painting(store.history.future[-1].masks_added)
-                if following is None or not self._fits(following.mend.inverse):
+                if following is None or not self._fits(following.inverse):
                     break
                 store.redo()
-                self._tell("Redone", following.mend)
+                self._tell("Redone", following)
 
-    def _tell(self, done: str, mend: Mend) -> None:
-        told = f"{done}: {describe_masks(mend.frame, mend.kind)}."
-        self._session.message.emit("info", told)
+    def _tell(self, done: str, answer: MaskAnswer) -> None:
+        self._session.message.emit("info", f"{done}: {answer.words}.")
 
-    def _fits(self, mend: Mend) -> bool:
+    def _fits(self, change: MaskAnswer) -> bool:
         """Whether the masks are what a change begins with."""
-        return mend.fits(self._frame(mend.frame))
+        return change.fits(self._frame(change.frame))
 
     # ------------------------------------------------------------------ pixels
 

@@ -43,8 +43,7 @@ from bridgetrack.pipeline.project import Outcome, load_project
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
-from bridgetrack.regions.acts import act
-from bridgetrack.regions.mend import Mend, MendKind, Place
+from bridgetrack.regions.mend import MaskAnswer, MendKind, Place
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.cells import CellNames, step_words
 from bridgetrack.session.edits import Edits
@@ -575,7 +574,7 @@ class Session:
 
     # ------------------------------------------------------------------ masks and edits
 
-    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> Mend:
+    def mend(self, kind: MendKind | str, frame: int, *places: Place) -> MaskAnswer:
         """Mend the masks of a frame; the tracks follow, and the answer is kept.
 
         Parameters
@@ -593,8 +592,8 @@ class Session:
 
         Returns
         -------
-        Mend
-            What was changed.
+        MaskAnswer
+            What was said, with what it changed as runs of pixels.
 
         Raises
         ------
@@ -604,8 +603,7 @@ class Session:
         OutputError
             Where the answer cannot be saved; then nothing has changed.
         """
-        masks = self._mendable()
-        return masks.accept(act(kind, masks.site(frame), *places))
+        return self._mendable().mend(kind, frame, *places)
 
     def choose_again(self) -> None:
         """Choose the masks of all frames anew with the answers about them, as one step.

@@ -25,16 +25,10 @@ from superqt.utils import qdebounced
 
 from bridgetrack.active.pictures import Picture, picture_steps
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import (
-    Annotation,
-    Name,
-    describe,
-    short_answer,
-    short_words,
-)
-from bridgetrack.annotations.mask_answers import MASKS, MaskAnswer, describe_masks
+from bridgetrack.annotations.annotation import Name, describe, short_words
 from bridgetrack.hypotheses.events import FATES
 from bridgetrack.io.results import track_path
+from bridgetrack.regions.mend import MaskAnswer
 from bridgetrack.session.cells import (
     choice_words,
     instead_words,
@@ -88,18 +82,15 @@ class AnswersModel(QAbstractListModel):
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         """The line or the tip of an answer."""
         answer = self.answers[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.words(answer)
-        if role == Qt.ItemDataRole.ToolTipRole and isinstance(answer, MaskAnswer):
-            return describe_masks(answer.frame, answer.kind)
-        return describe(answer, self._name) if role == Qt.ItemDataRole.ToolTipRole else None
+        shown = role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole)
+        return self.words(answer) if shown else None
 
     def words(self, answer: Answer) -> str:
-        """The frame, the sign and the answer."""
+        """The sign and the answer."""
         if isinstance(answer, MaskAnswer):
-            return f"frame {answer.frame}: {MEND_SIGNS[answer.kind]} {MASKS[answer.kind]}"
+            return f"{MEND_SIGNS[answer.kind]} {answer.words}"
         sign = ("⚠ " if answer.id in self._unusual else "") + LOOKS[answer.events[0].event].sign
-        return f"frame {answer.cells[0].frame}: {sign} {short_answer(answer, self._name)}"
+        return f"{sign} {describe(answer, self._name)}"
 
 
 class AnswersList(QListView):
@@ -393,9 +384,8 @@ class AnnotatePanel(Panel):
 
     def _list_answers(self) -> None:
         annotations, masks = self.session.annotations, self.session.masks
-        given: list[Annotation] = list(annotations or ())
-        said: list[MaskAnswer] = [] if masks is None else list(masks.answers)
-        both: list[Answer] = [*given, *said]
+        both: list[Answer] = list(annotations or ())
+        both += [] if masks is None else list(masks.answers)
         latest = sorted(both, key=lambda answer: answer.created or "")[::-1]
         self.given.listed.show(latest, self.session.trainer.doubtful())
         self.again.setEnabled(masks is not None and masks.has_image)

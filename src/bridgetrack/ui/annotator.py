@@ -10,7 +10,6 @@ from psygnal import Signal
 from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.annotations.mask_answers import describe_masks
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.score import FEW
@@ -329,7 +328,7 @@ class Annotator:
         with session.telling():
             made = session.mend(MendKind.CHECK, frame, *(area or ()))
             checked = session.masks.answers.checked if session.masks else 0
-            self._say(_checked_words(len(made.cells), checked), "info")
+            self._say(_checked_words(len(made.right), checked), "info")
         self._refresh()
 
     def _mend_at(self, frame: int, point: tuple[float, ...], other: bool = False) -> None:
@@ -347,7 +346,7 @@ class Annotator:
             places = self.picking.point(frame, point, self._label(frame, point))
             if places and kind is not None:
                 made = session.mend(kind, frame, *places)
-                self._say(f"Noted: {describe_masks(made.frame, made.kind)}.", "info")
+                self._say(f"Noted: {made.words}.", "info")
         self._refresh()
 
     def choose_again(self) -> None:

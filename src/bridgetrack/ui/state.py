@@ -14,9 +14,9 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
 from bridgetrack.annotations.annotation import Annotation
-from bridgetrack.annotations.mask_answers import MaskAnswer
 from bridgetrack.errors import Note, collecting_warnings
 from bridgetrack.progress import Progress, Steps
+from bridgetrack.regions.mend import MaskAnswer
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.project import ProjectFolder
 from bridgetrack.session.session import Session
