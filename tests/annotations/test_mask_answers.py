@@ -214,7 +214,7 @@ def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(
 
 
 def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
-    """Answers about events, about masks and masks chosen anew were three files, in no order."""
+    """Answers about events, about masks and masks chosen anew were three files."""
     path = tmp_path / "movie.annotations.json"
     first = AutosavingStore(path, MOVIE)
     leaves = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (1.0, 1.0)),))
@@ -233,7 +233,9 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
     store = AutosavingStore(path, MOVIE)
     assert store.resumed == 2 and [a.says_nothing for a in store.masks.past] == [True, False]
     store.undo()
-    assert not len(store.masks) and len(store.annotations) == 1
+    assert not len(store.masks) and len(store.masks.past) == len(store.annotations) == 1
     store.undo()
-    assert not len(store.annotations) and len(store.masks.past) == 1
+    assert not store.masks.past and len(store.annotations) == 1
+    store.undo()
+    assert not len(store.annotations) and not store.history.past
     assert AutosavingStore(path, MOVIE).history == store.history, "now one file"

@@ -19,7 +19,7 @@ from pydantic import Field, WrapValidator
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
-from bridgetrack.annotations.history import LIMIT, AnswerChange, AnswerHistory
+from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import as_path, locked, staged, write_text, writing
@@ -239,33 +239,27 @@ class Journal:
 
     def _with_files_beside(self, history: AnswerHistory) -> AnswerHistory:
         """The same with what earlier versions kept beside a file of answers, as if it was in it."""
-        stem = self.path.name.removesuffix(SUFFIX)
-        parts, notices = list[MaskAnswers](), [self.notice]
+        stem, parts = self.path.name.removesuffix(SUFFIX), list[MaskAnswers]()
         for name in (f"{stem}.chosen.json", f"{stem}.masks.json"):
             if self.path.with_name(name).exists():
                 beside = Journal(self.path.with_name(name))
                 parts.append(beside._read()[0].masks)
-                notices.append(beside.notice)
+                self.notice = f"{self.notice} {beside.notice}".strip()
         if parts:
-            # Of the same second, a choice comes first: it takes longer than a click.
-            listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
-            renamed = [replace(a, id=f"m{k}") for k, a in enumerate(listed, 1)]
             last = {"m": max(part.last_ids["m"] for part in parts)}
             label = max(part.last_label for part in parts)
-            masks = MaskAnswers(parts[-1].geometry, renamed, last, label)
-            history = replace(history, masks=masks, past=_in_time(history.past, renamed))
+            masks = MaskAnswers(parts[-1].geometry, (), last, label)
+            history = replace(history, masks=masks)
+        # Of the same second, a choice comes first: it takes longer than a click.
+        listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
+        for k, answer in enumerate(listed, 1):
+            step = AnswerChange(masks_added=(replace(answer, id=f"m{k}"),))
+            history = history.recorded(step)
         settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
         if settings.exists():
-            try:
-                content = parse_json(
-                    read_text(settings, what, largest=_LARGEST), what, str(settings)
-                )
-            except InputError as error:
-                content = None
-                notices.append(f"{error}. Nothing of it is used.")
-            if isinstance(content, dict):
-                history = replace(history, settings={k: v for k, v in content.items() if v})
-        self.notice = " ".join(filter(None, notices))
+            text = read_text(settings, what, largest=_LARGEST)
+            known = check(JsonObject, parse_json(text, what, str(settings)), str(settings))
+            history = replace(history, settings={k: v for k, v in known.items() if v})
         return history
 
     def write(self, do: str, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
@@ -420,16 +414,7 @@ def _present_form(head: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _of_masks(line: Any) -> Any:
+    """A line of a journal of answers about masks."""
     return (
         {f"masks_{key}": value for key, value in line.items()} if isinstance(line, dict) else line
     )
-
-
-def _in_time(past: Iterable[AnswerChange], masks: list[MaskAnswer]) -> tuple[AnswerChange, ...]:
-    """Steps of answers about events and about masks in order of time, as far as it is known."""
-    last, timed = "", []
-    for change in past:
-        last = max([last, *(a.created or "" for a in change.added)])
-        timed.append((last, change))
-    timed += [(a.created, AnswerChange(masks_added=(a,))) for a in masks]
-    return tuple(change for _, change in sorted(timed, key=lambda each: each[0]))[-LIMIT:]
