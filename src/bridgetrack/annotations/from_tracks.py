@@ -10,7 +10,6 @@ import pandas as pd
 from bridgetrack.annotations.anchor import Lost, anchor, event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, cell_words
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event, Events
@@ -129,38 +128,7 @@ def read_events(events: Events, detections: Detections) -> Events:
 
 
 SHARES = {Event.MOVE: 0.6, Event.DIVIDE: 0.2}
-"""Shares of a stratified count (design section 8); the other kinds share what is left."""
-
-
-def _allot(count: int, available: Index) -> Index:
-    """How many of the events available of each kind, (len(Event),), a stratified draw takes.
-
-    60 % moves, 20 % divisions, and 20 % in equal parts of the other kinds that occur. What a kind
-    lacks goes to the others in the same proportion; the remainders go first to the largest
-    fractional parts, ties to the rarer kind.
-    """
-    wanted = np.zeros(len(available))
-    left = float(min(count, available.sum()))
-    kinds = np.flatnonzero(available > 0)
-    rest = (1 - sum(SHARES.values())) / max(len(np.setdiff1d(kinds, list(SHARES))), 1)
-    shares = np.array([SHARES.get(e, rest) for e in Event])
-    while left > 1e-9:
-        free = kinds[wanted[kinds] < available[kinds]]
-        share = shares[free] / shares[free].sum()
-        wanted[free] = np.minimum(wanted[free] + left * share, available[free])
-        left = min(count, available.sum()) - wanted.sum()
-    whole = np.floor(wanted + 1e-6)
-    spare = int(min(count, available.sum()) - whole.sum())
-    order = np.lexsort((available, -np.round(wanted - whole, 6)))
-    order = order[whole[order] < available[order]]
-    whole[order[:spare]] += 1
-    return whole.astype(np.int64)
-
-
-def _allot_fraction(fraction: float, available: Index) -> Index:
-    """At least one of each kind that occurs, otherwise the fraction of each kind."""
-    rounded = np.floor(fraction * available + 0.5).astype(np.int64)
-    return np.asarray(np.minimum(np.maximum(rounded, 1), available))
+"""Shares of a count (design section 8); the other kinds share what is left."""
 
 
 def draw_annotations(
@@ -182,7 +150,8 @@ def draw_annotations(
     count, fraction
         How many events, or which share of them, to annotate; one of the two. More than there
         are takes all. By count, 60 % are moves, 20 % divisions, and 20 % the other kinds that
-        occur; by fraction, it is the share of each kind, but at least one of each.
+        occur, in equal parts; what a kind lacks are any others. By fraction, it is the share of
+        each kind, but at least one of each.
     seed
         Two draws with the same arguments are the same. A larger fraction contains the draw of
         a smaller one.
@@ -210,11 +179,18 @@ def draw_annotations(
         raise InputError("the ground truth holds no event that could be annotated")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
-    available = np.bincount(rows.event, minlength=len(Event)).astype(np.int64)
-    quota = _allot(count, available) if count else _allot_fraction(fraction or 0.0, available)
     kind = rows.event[order]
     place = pd.Series(kind).groupby(kind).cumcount().to_numpy()
-    refs = event_refs(detections, rows.take(order[place < quota[kind]]))
+    available = np.bincount(kind, minlength=len(Event))
+    if count is None:
+        quota = np.maximum(np.floor((fraction or 0.0) * available + 0.5), 1)
+        taken = np.flatnonzero(place < quota[kind])
+    else:
+        others = np.setdiff1d(np.flatnonzero(available), list(SHARES))
+        rest = (1 - sum(SHARES.values())) / max(len(others), 1)
+        quota = np.rint(count * np.array([SHARES.get(e, rest) for e in Event]))
+        taken = np.sort(np.argsort(place >= quota[kind], kind="stable")[:count])
+    refs = event_refs(detections, rows.take(order[taken]))
     listed = (
         Annotation(f"s{k}", Kind.CONFIRM, (ref,), source="simulated")
         for k, ref in enumerate(refs, 1)

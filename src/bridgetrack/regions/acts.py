@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage as ndi
-from scipy.special import expit
 from skimage.draw import line_nd
 from skimage.morphology import flood
 from skimage.segmentation import watershed
 
-from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.arrays import Index, Mask
 from bridgetrack.errors import InputError
 from bridgetrack.regions.describe import Described, describe_frame, described
 from bridgetrack.regions.mend import MaskAnswer, MendKind, Place, cell_pixels
@@ -31,8 +30,6 @@ from bridgetrack.segmentation.signal import Image, Sampling, finite_image, gauss
 _REACH = 2.5  # diameters around a click that are looked at
 _GAP = 0.75  # of a diameter, up to which two masks can be joined
 _LEAST_PIECE = 0.1  # of a cell that is cut
-_WITHIN = 0.8  # of a candidate's pixels that must lie in the cell that it is a piece of
-_COVERED = 0.5  # of a cell's pixels that two pieces must hold
 _FREE = 0.7  # of a candidate's pixels that no other cell may have
 _ALIKE = 0.9  # overlap above which two outlines are one
 _OUTLINES = 9  # outlines to choose from
@@ -238,20 +235,6 @@ class _Part:
         whole = tuple(i + b.start for i, b in zip(inside, self.box, strict=True))
         return np.ravel_multi_index(whole, self.site.labels.shape).astype(np.int64)
 
-    def candidates(self) -> tuple[list[Mask], Array]:
-        """Candidates as masks, and how good each is, 0 to 1, by what the frame alone shows."""
-        site = self.site
-        if site.image is None:
-            return [], np.zeros(0)
-        view = FrameView(site.image[self.box], site.settings, site.scale)
-        regions = propose_frame(view)
-        [known] = described(iter([Described(regions, describe_frame(regions, view))]))
-        odds = site.score.start.log_odds(known.features)
-        worth = expit(odds - site.score.size.doubt(regions.area.astype(np.float64)))
-        low, high = float(worth.min(initial=0)), float(worth.max(initial=0))
-        worth = (worth - low) / (high - low) if high > low else np.ones(len(worth))
-        return [regions.mask(r) for r in range(len(regions))], worth
-
     def said(self, kind: MendKind, cells: list[tuple[Mask, int]], wrong: list[Mask]) -> MaskAnswer:
         """The change that leaves some masks with their labels in place of those that were wrong."""
         after = self.labels.copy()
@@ -288,13 +271,9 @@ def _overlap(first: Mask, second: Mask) -> float:
 
 
 def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
-    """Pieces apart already, else the best pair of candidates, else the deepest valley."""
+    """Pieces apart already, else those parted by the deepest valley."""
     mask = part.labels == label
-    markers = (
-        _two_largest(mask, _LEAST_PIECE * int(mask.sum()))
-        or _pair_of_candidates(part, mask)
-        or _deepest_valley(part, mask)
-    )
+    markers = _two_largest(mask, _LEAST_PIECE * int(mask.sum())) or _deepest_valley(part, mask)
     if markers is None:
         raise part.site.refusal(
             f"{part.site.name(label)} shows no valley to cut it along; click beside it on both "
@@ -311,28 +290,6 @@ def _two_largest(mask: Mask, least: float = 1) -> tuple[Mask, Mask] | None:
     if n < 2 or size[largest[1]] < least:
         return None
     return pieces == largest[0] + 1, pieces == largest[1] + 1
-
-
-def _pair_of_candidates(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
-    """The two that share no pixel, lie in the mask, and are the best and hold most of it."""
-    (found, quality), whole = part.candidates(), int(mask.sum())
-    flat = np.array([c[mask] for c in found], dtype=np.float64).reshape(len(found), whole)
-    area, size = flat.sum(axis=1), np.array([int(c.sum()) for c in found])
-    fits = area >= _WITHIN * size
-    fits &= (_LEAST_PIECE * whole <= area) & (area <= (1 - _LEAST_PIECE) * whole)
-    if np.count_nonzero(fits) < 2:
-        return None
-    flat, area, quality = flat[fits], area[fits], quality[fits]
-    shared = flat @ flat.T
-    smaller = np.minimum(area[:, None], area)
-    held = (area[:, None] + area - shared) / whole
-    value = held * (0.2 + np.sqrt(quality[:, None] * quality)) * (smaller / whole) ** 0.25
-    value[(shared > 0.1 * smaller) | (held < _COVERED)] = -1
-    a, b = np.unravel_index(int(np.argmax(value)), value.shape)
-    if value[a, b] < 0:
-        return None
-    first, second = (found[k] & mask for k in np.flatnonzero(fits)[[a, b]])
-    return first & ~second, second & ~first
 
 
 def _deepest_valley(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
@@ -431,12 +388,19 @@ def _bridged(both: Mask, free: Mask, away: float, sampling: Sampling) -> Mask:
 
 def _outlines(part: _Part, place: Place, label: int) -> list[Mask]:
     """Candidates at a place without the pixels of other cells, best first, no two alike."""
-    found, worth = part.candidates()
+    site = part.site
+    if site.image is None:
+        return []
+    view = FrameView(site.image[part.box], site.settings, site.scale)
+    regions = propose_frame(view)
+    [known] = described(iter([Described(regions, describe_frame(regions, view))]))
+    odds = site.score.start.log_odds(known.features)
+    worth = odds - site.score.size.doubt(regions.area.astype(np.float64))
     at = part.local(place)
     others = (part.labels > 0) & (part.labels != label)
     chosen: list[Mask] = []
-    for k in np.argsort(-worth, kind="stable"):
-        mask = found[k]
+    for k in np.argsort(-worth, kind="stable").tolist():
+        mask = regions.mask(k)
         if not mask[at] or int((mask & ~others).sum()) < _FREE * int(mask.sum()):
             continue
         mask = flood(mask & ~others, at, connectivity=1)
