@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.mask_answers import MaskAnswers, honoured
-from bridgetrack.arrays import Array, Index
+from bridgetrack.arrays import Index
+from bridgetrack.detections.labels import Foreground, foreground
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import EditedFrames, Movie, label_frame
 from bridgetrack.regions.mend import MaskAnswer, MendKind
@@ -43,7 +44,8 @@ class MaskChange:
     # before, after: labels that stood there, and that stand there now
     before: Cells
     after: Cells
-    place: tuple[float, ...]  # mean pixel of what is concerned, ``([z,] y, x)``
+    # mean pixel of what stood there, or of what stands there now where nothing did, ``([z,] y, x)``
+    place: tuple[float, ...]
 
 
 def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -82,8 +84,11 @@ def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskC
     for a, b in zip(old[other].tolist(), new[other].tolist(), strict=True):
         if a not in named_old and b not in named_new:
             found.append((ChangeKind.OUTLINE, (a,), (b,)))
-    places = [_centres(frame) if found else np.zeros((0, 0)) for frame in (before, after)]
-    return [MaskChange(frame, kind, b, a, _mean(places, b, a)) for kind, b, a in found]
+    stood, stand = foreground(before), foreground(after)
+    return [
+        MaskChange(frame, kind, b, a, _middle(stood, b) if b else _middle(stand, a))
+        for kind, b, a in found
+    ]
 
 
 def _grouped(owners: Index, labels: Index) -> dict[int, Cells]:
@@ -144,20 +149,11 @@ def _compare(before: NDArray[Any], after: NDArray[Any]) -> tuple[Index, Index, I
     return key // len(size_new), key % len(size_new), shared, size_old, size_new
 
 
-def _centres(frame: NDArray[Any]) -> Array:
-    """Pixels of every label and the sums of their coordinates, shape (labels, 1 + ndim)."""
-    inside = np.nonzero(frame)
-    labels = frame[inside].astype(np.int64)
-    return np.stack([np.bincount(labels), *(np.bincount(labels, axis) for axis in inside)], axis=1)
-
-
-def _mean(
-    places: list[Array], before: tuple[int, ...], after: tuple[int, ...]
-) -> tuple[float, ...]:
-    """Mean pixel of the labels that stood there; of those that stand there now where none did."""
-    stood = places[0][list(before)] if before else places[1][list(after)]
-    count, *sums = stood.sum(axis=0).tolist()
-    return tuple(total / count for total in sums)
+def _middle(cells: Foreground, labels: Cells) -> tuple[float, ...]:
+    """Mean pixel of some cells of a frame."""
+    rows = np.searchsorted(cells.labels, labels)
+    middle = np.average(cells.centroid()[rows], axis=0, weights=cells.area()[rows])
+    return tuple(middle.tolist())
 
 
 # ---------------------------------------------------------------------- by answers

@@ -63,13 +63,7 @@ class MendSite:
         return sampling_of(self.scale, self.labels.shape, self.diameter)
 
     def pixel(self, place: Place) -> tuple[int, ...]:
-        """The pixel at a place.
-
-        Raises
-        ------
-        InputError
-            Where the place lies outside the frame.
-        """
+        """The pixel at a place; raises an `InputError` where it lies outside the frame."""
         at = tuple(round(p) for p in place)
         shape = self.labels.shape
         if len(at) != len(shape) or not all(0 <= a < n for a, n in zip(at, shape, strict=True)):
@@ -80,13 +74,7 @@ class MendSite:
         return at
 
     def cell_at(self, place: Place) -> int:
-        """The label of the cell at a place.
-
-        Raises
-        ------
-        InputError
-            Where there is none.
-        """
+        """The label of the cell at a place; raises an `InputError` where there is none."""
         at = self.pixel(place)
         label = int(self.labels[at])
         if not label:
@@ -101,10 +89,8 @@ class MendSite:
 def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
     """What a click of some kind does; `Session.mend` says which there are.
 
-    Raises
-    ------
-    InputError
-        Where there is no such kind, it has another number of places, or it cannot be done there.
+    Raises an `InputError` where there is no such kind, it has another number of places, or it
+    cannot be done there.
     """
     known = [str(k) for k in _ACTS]
     if kind not in known:

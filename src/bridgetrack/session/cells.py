@@ -7,12 +7,11 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy import ndimage as ndi
-from scipy.spatial import cKDTree
 from skimage.segmentation import find_boundaries
 
 from bridgetrack.active.suggester import Proposal, ranked
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.anchor import cell_refs
+from bridgetrack.annotations.anchor import cell_diameters, cell_refs
 from bridgetrack.annotations.annotation import (
     Annotation,
     CellRef,
@@ -23,7 +22,7 @@ from bridgetrack.annotations.annotation import (
 )
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.detections.table import Detections, cell_diameter
+from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, plural
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Movie
@@ -228,15 +227,7 @@ def _border(mask: Mask) -> Mask:
 
 def shown_diameter(detections: Detections) -> float:
     """Diameter in pixels to draw cells at; half the usual distance where a table knows no sizes."""
-    geometry = detections.geometry
     if not len(detections):
         return 10.0
-    diameter = cell_diameter(detections) / float(np.mean(geometry.scale[-2:]))
-    if detections.has_masks or diameter > 2:
-        return diameter
-    crowded = int(np.bincount(detections.frame).argmax())
-    place = detections.position[detections.rows(crowded)]
-    if len(place) < 2:
-        return 10.0
-    near = cKDTree(place).query(place, k=2)[0][:, 1]
-    return max(float(np.median(near)) / float(np.mean(geometry.scale[-2:])) / 2, 6.0)
+    usual = float(np.median(cell_diameters(detections)) / np.mean(detections.geometry.scale[-2:]))
+    return usual if detections.has_masks else max(usual, 6.0)
