@@ -204,7 +204,8 @@ def fit_all(scenes: dict[str, list[Scene]], strength: float) -> Array:
         domains += [Domain(TrackingModel(data), data.samples, n) for data in sets]
     union = Stacked(domains, strength, np.inf, untrained_model().weights, tightness)
     how = LearningOptions(precision=1e-3)
-    found = fit(union, union.samples, union.regularizer, n_annotations=1, options=how)
+    n = union.n_annotations
+    found = fit(union, union.samples, union.regularizer, n_annotations=n, options=how)
     return union.shared(found.w)
 
 

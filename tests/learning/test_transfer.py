@@ -45,7 +45,8 @@ def shift(d: int, seed: int) -> np.ndarray:
 
 def trained(stacked: Stacked, **how: Any) -> TrainingResult:
     how = {"options": FINE, **how}
-    return fit(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)
+    n = stacked.n_annotations
+    return fit(stacked, stacked.samples, stacked.regularizer, n_annotations=n, **how)
 
 
 @given(seed=seeds, problem=problems, lam=strengths, rho=strengths)
@@ -134,6 +135,48 @@ def test_stacked_features_solve_the_coupled_master_problem(
     dual = float((b + A @ w0) @ found.alpha) - total / metric @ total / (2 * lam)
     dual -= sum(x / metric @ x for x in u) / (2 * rho)
     assert found.dual == pytest.approx(dual, rel=1e-12, abs=1e-12 * (1 + abs(found.primal)))
+
+
+@pytest.mark.parametrize(
+    "how", [{"learner": "perceptron"}, {"curriculum": "slack"}, {"curriculum": "novelty"}]
+)
+def test_a_union_is_learned_as_one_data_set(how: dict[str, Any]) -> None:
+    """Also by what counts mistakes, or compares a sample's loss with a threshold."""
+    domains, options = domains_of(chain_problem, 3), LearningOptions(**how)
+    model, n = domains[0].model, len(domains[0].samples)
+    plain = fit(model, together(domains), L2(0.1), n_annotations=n, options=options)
+    joint = trained(Stacked(domains, 0.1, np.inf), options=options)
+    assert np.abs(plain.w).max() > 0
+    np.testing.assert_allclose(joint.w, plain.w, atol=1e-9)
+
+
+def test_samples_are_solved_together_and_sized_as_in_their_domains() -> None:
+    class Pairs(type(chain_problem(0, n=1)[0])):  # type: ignore[misc]
+        def blocks(self, samples: Sequence[Sample]) -> list[np.ndarray]:
+            return [np.arange(k, min(k + 2, len(samples))) for k in range(0, len(samples), 2)]
+
+        def sizes(self, samples: Sequence[Sample]) -> np.ndarray:
+            return np.array([len(s.x) for s in samples], dtype=float)
+
+    domains = domains_of(chain_problem, 0)
+    domains = [Domain(Pairs(**vars(x.model)), x.samples[:3]) for x in domains]
+    stacked = Stacked(domains, 1.0, 1.0)
+    mixed = [stacked.samples[k] for k in (3, 0, 4, 1, 5, 2)]
+    blocks = [block.tolist() for block in stacked.blocks(mixed)]
+    assert blocks == [[1, 3], [5], [0, 2], [4]]
+    assert stacked.sizes(mixed).tolist() == [len(s.x[1].x) for s in mixed]
+
+
+@pytest.mark.parametrize("change", [{"rho": 0.05}, {"n": 40.0}])
+def test_a_later_training_trusts_nothing_that_was_scaled_otherwise(change: dict[str, Any]) -> None:
+    def stacked(rho: float = 1.0, n: float | None = None) -> Stacked:
+        first, second = domains_of(chain_problem, 1, full=True)  # one optimum
+        return Stacked([first, Domain(second.model, second.samples, n)], 0.1, rho)
+
+    earlier = trained(stacked())
+    again, anew = trained(stacked(**change), state=earlier.state), trained(stacked(**change))
+    assert again.lower_bound <= anew.objective + 1e-9
+    assert again.objective == pytest.approx(anew.objective, abs=2e-6)
 
 
 def test_wrong_use() -> None:

@@ -10,12 +10,12 @@ them. For rho = inf there is only w: training on the union.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bridgetrack.arrays import Array
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.learning.regularizers import L2
 from bridgetrack.learning.structured_model import (
@@ -41,10 +41,11 @@ class Domain:
 class Stacked(StructuredModel):
     """All domains as one structured model over stacked features.
 
-    Train it as any other model, with ``n_annotations=1``::
+    Train it as any other model::
 
         stacked = Stacked(domains, weight=0.1, tie=1.0)
-        result = fit(stacked, stacked.samples, stacked.regularizer, n_annotations=1)
+        n = stacked.n_annotations
+        result = fit(stacked, stacked.samples, stacked.regularizer, n_annotations=n)
         shared, each = stacked.shared(result.w), stacked.weights(result.w)
 
     Parameters
@@ -66,6 +67,9 @@ class Stacked(StructuredModel):
         Those of all domains.
     regularizer
         Of the stacked weights.
+    n_annotations
+        By which the risk of the first domain is divided. Joint features and losses of a domain
+        with another number are multiplied by the ratio, so that dividing by this one is right.
 
     Raises
     ------
@@ -90,14 +94,14 @@ class Stacked(StructuredModel):
         self._n = len(blocks)
         w0 = self.stacked(np.zeros(self._d) if prior is None else prior)
         self.regularizer = L2(weight, w0, blocks)
+        each = [len(x.samples) if x.n_annotations is None else x.n_annotations for x in domains]
+        self.n_annotations = float(each[0])
+        self._factor = [self.n_annotations / n for n in each]
         self.samples = tuple(
-            Sample((k, s), s.y_star, None if s.key is None else (k, s.key))
-            for k, domain in enumerate(domains)
+            Sample((k, s), s.y_star, None if s.key is None else (k, self._scale, factor, s.key))
+            for k, (domain, factor) in enumerate(zip(domains, self._factor, strict=True))
             for s in domain.samples
         )
-        self._factor = [
-            1.0 / (len(x.samples) if x.n_annotations is None else x.n_annotations) for x in domains
-        ]
 
     def shared(self, w: Array) -> Array:
         """The shared weights, shape (d,)."""
@@ -134,6 +138,21 @@ class Stacked(StructuredModel):
             samples, w, lambda model, mine, w_d: model.compatible_inference(mine, w_d)
         )
 
+    def blocks(self, samples: Sequence[Sample]) -> Sequence[Index]:
+        """Samples that one inference of their domain solves together."""
+        return [
+            rows[block]
+            for k, rows, mine in self._by_domain(samples)
+            for block in self.domains[k].model.blocks(mine)
+        ]
+
+    def sizes(self, samples: Sequence[Sample]) -> Array:
+        """Size of every sample in its domain, shape (n,)."""
+        sizes = np.zeros(len(samples))
+        for k, rows, mine in self._by_domain(samples):
+            sizes[rows] = self.domains[k].model.sizes(mine)
+        return sizes
+
     def _each(
         self,
         samples: Sequence[Sample],
@@ -142,14 +161,19 @@ class Stacked(StructuredModel):
     ) -> Inferred:
         features = np.zeros((len(samples), self.n_features))
         losses, bounds = np.zeros((2, len(samples)))
-        home = np.array([s.x[0] for s in samples])
-        for k in np.unique(home).tolist():
-            rows, factor = np.flatnonzero(home == k), self._factor[k]
-            mine = [samples[i].x[1] for i in rows.tolist()]
+        for k, rows, mine in self._by_domain(samples):
+            factor = self._factor[k]
             found = ask(self.domains[k].model, mine, self._of(w if w.ndim == 1 else w[rows], k))
             features[rows] = self._placed(found.features, k)
             losses[rows], bounds[rows] = factor * found.losses, factor * found.bounds
         return Inferred(features, losses, bounds)
+
+    def _by_domain(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Index, list[Sample]]]:
+        """Every domain that some samples are of, their positions, and the domain's own samples."""
+        home = np.array([s.x[0] for s in samples])
+        for k in np.unique(home).tolist():
+            rows = np.flatnonzero(home == k)
+            yield k, rows, [samples[i].x[1] for i in rows.tolist()]
 
     def _of(self, w: Array, k: int) -> Array:
         """The weights of a domain, (d,) or (n, d)."""
@@ -159,7 +183,7 @@ class Stacked(StructuredModel):
         return own
 
     def _placed(self, features: Array, k: int) -> Array:
-        """Features (n, d) of a domain among the stacked ones, divided as its risk is."""
+        """Features (n, d) of a domain among the stacked ones, weighted as its risk is."""
         placed = np.zeros((len(features), self.n_features))
         placed[:, : self._d] = self._factor[k] * features
         if self._scale:

@@ -96,8 +96,6 @@ class Objective:
     # how close the weights of different movies stay to each other; infinite: they are equal
     rho: float = np.inf
     options: TrainingOptions = field(default_factory=TrainingOptions)  # other choices
-    # of an earlier fit of the target alone, whose outputs of inference are used again
-    state: Bundle | None = None
 
     @property
     def regularizer(self) -> Regularizer:
@@ -119,7 +117,7 @@ class Objective:
         Yields
         ------
         TrainingStep
-            ``weights`` are those of the target.
+            ``w`` are the weights of the target.
 
         Returns
         -------
@@ -136,16 +134,14 @@ class Objective:
             domains.append(Domain(self.target, [data.samples[i] for i in rows.tolist()], n))
         if not self.sources:
             (mine,) = domains
-            # A fold begins at the prior, for where CCCP ends depends on where it begins.
-            initial = self.prior if state is None else None
-            how |= {"n_annotations": n, "state": state or self.state, "initial": initial}
-            how["options"] = options.learning
+            how |= {"n_annotations": n, "state": state, "options": options.learning}
             return (yield from train(mine.model, mine.samples, self.regularizer, **how))
         # the master problem has many more weights, and its time grows steeply with slacks
         how["options"] = replace(options, learner=options.learner or "1-slack").learning
         domains += [Domain(model, model.data.samples, n) for model in self.sources]
         stacked = Stacked(domains, self.lambda_, self.rho, self.prior, self.metric)
-        steps = train(stacked, stacked.samples, stacked.regularizer, n_annotations=1, **how)
+        how["n_annotations"] = stacked.n_annotations
+        steps = train(stacked, stacked.samples, stacked.regularizer, **how)
 
         def of_target(w: Array) -> Array:
             return stacked.shared(w) if self.target is None else stacked.weights(w)[0]
@@ -156,8 +152,9 @@ class Objective:
     def held_out_errors(self, step: float) -> Steps[Array | None]:
         """Errors on the target's annotations, each of a model that has not seen its fold, (A,).
 
-        ``step`` is the share of the step from the starting to the fitted weights that is taken.
-        None where there is too little to divide, see `folds_of`.
+        ``step`` is the share of the step from the starting to the fitted weights that is taken:
+        one number, which all answers chose. None where there is too little to divide, see
+        `folds_of`.
         """
         assert self.target is not None
         data = self.target.data
@@ -172,7 +169,8 @@ class Objective:
             known = data  # the weights of kinds are as if the fold had no annotations
             if data.population is not None:
                 known = balanced(data, data.population, rows)
-            # models of their own: where optimisation ends depends a little on the optima before
+            # Models of their own, without what the judged training found: where CCCP ends depends
+            # on the optima and the planes before.
             target = TrackingModel(known)
             sources = tuple(TrackingModel(model.data) for model in self.sources)
             part = replace(self, target=target, sources=sources, options=loose)

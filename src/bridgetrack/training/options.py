@@ -48,8 +48,8 @@ class TrainingOptions:
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     lambda_
-        How close to stay to the starting weights, the factor λ of the regulariser; by default it
-        depends on the number of annotations.
+        How close to stay to the starting weights, the factor λ of the regulariser; by default
+        `default_lambda` of n annotations, and 1/n where several movies are learned from.
     learner
         Algorithm that minimises each convex problem, see `LearningOptions`.
     curriculum

@@ -134,8 +134,8 @@ def train_steps(
         ``source``, ``union`` and ``transfer``.
     prior
         Weights to start from and to stay close to; those of the shipped model if None. For
-        ``prior`` and ``delta`` the source takes its place, except for features that the source
-        does not have.
+        ``prior`` and ``delta`` the source takes its place; with ``delta`` features that the source
+        does not have start from these.
     options
         Choices; the defaults suit most cases.
     strategy
@@ -222,8 +222,7 @@ def _train(
         if target is not None and learned_from is None:  # learned from other movies only
             unseen = errors_of(target, weights)
         elif target is not None:
-            again = replace(objective, state=result.state)
-            unseen = yield from again.held_out_errors(learned.step)
+            unseen = yield from objective.held_out_errors(learned.step)
         estimate = errors = None
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
