@@ -197,7 +197,11 @@ def main() -> None:
     warnings.simplefilter("ignore")
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=KEPT.parent,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.strip()
     failed = 0
     for part in given.parts or PARTS:

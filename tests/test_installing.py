@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.version import Version
 
 PROJECT = Path(__file__).parents[1]
 
@@ -149,3 +150,27 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
     run = yaml.safe_load(text)["requirements"]["run"]
     conda = {(r.name, r.specifier) for r in map(Requirement, run[1:])}
     assert conda == wheel
+
+
+def test_the_lowest_versions_are_those_that_are_declared() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [r for extra in ("test", "all") for r in extras[extra] if "bridgetrack" not in r]
+    wanted += project["dependencies"]
+    wanted += [r for name in ("cluster", "evaluate", "gui", "qt") for r in extras[name]]
+    declared = {
+        (r.name.lower(), Version(s.version))
+        for r in map(Requirement, wanted)
+        for s in r.specifier
+        if s.operator == ">="
+    }
+    lines = (PROJECT / ".ci/lowest.txt").read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("==") for line in lines if not line.startswith("#")]
+    assert {(name, Version(version)) for name, version in pairs} == declared
+
+
+def test_every_python_that_is_tested_is_declared() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [c.rsplit(" :: ", 1)[1] for c in project["classifiers"] if "Python :: 3." in c]
+    workflow = (PROJECT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(workflow)["jobs"]["test"]["strategy"]["matrix"]["python"] == named

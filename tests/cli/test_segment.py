@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy import ndimage as ndi
 
 import bridgetrack as bt
 from bridgetrack.annotations.files import load_annotations
+from bridgetrack.cli.console import Answer
 from bridgetrack.models.model import load_model
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.finding import how_found
@@ -129,6 +131,21 @@ def test_demo_goes_the_whole_way(run: Run, tmp_path: Path, monkeypatch: pytest.M
     assert load_model(out / "model.json").keys
     for name in ("detections.csv", "ctc", "tracks.geff", "lineages.svg", "run.json"):
         assert (out / "result" / name).exists()
+
+
+@pytest.mark.parametrize("lacking", ["traccuracy", "ctc_metrics"])
+def test_demo_without_the_packages_of_scores(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    """As after an installation without extras; the steps before are those of other tests."""
+    monkeypatch.setitem(sys.modules, lacking, None)
+    for step in ("segment", "track", "train"):
+        done = Answer({}, [f"{step} done"])
+        monkeypatch.setattr(f"bridgetrack.cli.track.{step}", lambda *_, done=done: done)
+    shown = run("demo", "--out", tmp_path / "demo")
+    assert shown.status == 0, shown.err
+    assert "track done" in shown.out
+    assert "scores need the packages py-ctcmetrics and traccuracy; run: pip" in shown.out
 
 
 HOW = ("--diameter", 14, "--foreground", "bright")

@@ -20,6 +20,7 @@ from bridgetrack.cli.evaluate import evaluate
 from bridgetrack.cli.options import cluster_at, parse_channel, parse_formats, parse_kinds
 from bridgetrack.cli.train import train
 from bridgetrack.errors import Note, NoteKind, collecting_warnings, note_texts, plural
+from bridgetrack.evaluation.scores import NO_SCORES, can_score
 from bridgetrack.files import SAMPLE_SEQUENCE, refuse_inputs, sample_folder, signed
 from bridgetrack.io.results import RUN_FILE
 from bridgetrack.models.library import find_model_file
@@ -268,8 +269,10 @@ def _run_answer(record: dict[str, Any], notes: Sequence[Note]) -> Answer:
 def demo(out: Path = Path("demo")) -> Answer:
     """Segment and track the sample movie, train, track again, and score both results.
 
-    This is what the commands segment, track, train and evaluate do one after another.
+    This is what the commands segment, track, train and evaluate do one after another. Without
+    the packages that scores need, nothing is scored.
     """
+    scored = can_score()
     sample = sample_folder()
     image, truth = sample / SAMPLE_SEQUENCE, sample / f"{SAMPLE_SEQUENCE}_GT"
     clicks, labels, model = sample / "annotations.json", out / "labels.tif", out / "model.json"
@@ -280,10 +283,13 @@ def demo(out: Path = Path("demo")) -> Answer:
     track(labels, before, reading, image)
     learned = train(labels, model, reading, TrainingOptions(), clicks, image)
     done = track(labels, after, reading, image, model, clicks, "csv,ctc,geff,lineage")
+    lines = [*learned.lines, "", *done.lines, ""]
+    record = {"run": done.record, "training": learned.record}
+    if not scored:
+        return Answer(record, [*lines, f"note: not scored: {NO_SCORES}"])
     scores = {name: evaluate(result, truth).record for name, result in results.items()}
     figures = ["edge_f1", "division_f1", "tra", "ct"]
-    scored = pd.DataFrame([{"": name, **scores[name]} for name in scores])[["", *figures]]
+    compared = pd.DataFrame([{"": name, **scores[name]} for name in scores])[["", *figures]]
     # beside these, an estimate of right events looks far too good
     why = "These scores count cells that were not found, or drawn as one, as errors of the tracks."
-    lines = [*learned.lines, "", *done.lines, "", *table(scored), "", why]
-    return Answer({"run": done.record, "training": learned.record, "scores": scores}, lines)
+    return Answer(record | {"scores": scores}, [*lines, *table(compared), "", why])

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,11 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
 Truth = Path | str | CtcTruth | Tracks
 SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 """Scores that also hold where the truth follows only some of the cells."""
+NO_SCORES = (
+    "scores need the packages py-ctcmetrics and traccuracy; run: "
+    "pip install py-ctcmetrics traccuracy"
+)
+"""What is said where a package that scores need is not installed."""
 _CHOTA_TRACKS = 1500
 _NEED_MASKS = ("tra", "det", "lnk", "chota")
 _CTC = {
@@ -399,6 +405,11 @@ def tracking_graph(graph: LineageGraph) -> Any:
     return TrackingGraph(g, location_keys=graph.axes, validate=False)
 
 
+def can_score() -> bool:
+    """Whether the packages that scores need are installed."""
+    return all(find_spec(name) is not None for name in ("ctc_metrics", "traccuracy"))
+
+
 @contextmanager
 def quietly() -> Iterator[None]:
     """Keep progress bars, warnings and log lines of the packages of scores off the terminal.
@@ -413,10 +424,7 @@ def quietly() -> Iterator[None]:
             warnings.simplefilter("ignore")
             yield
     except ImportError as error:
-        raise DependencyError(
-            "scores need the packages py-ctcmetrics and traccuracy; run: "
-            "pip install bridgetrack[evaluate]"
-        ) from error
+        raise DependencyError(NO_SCORES) from error
     finally:
         logger.setLevel(level)
 
