@@ -48,8 +48,8 @@ def test_without_answers_the_model_is_asked() -> None:
     ("found", "clicks", "known", "words"),
     [
         (0.3, ENOUGH, ENOUGH_RANDOM, "you can stop now"),
-        (0.3, ENOUGH - 1, ENOUGH_RANDOM, "it is too early to stop; keep going"),
-        (3.2, 90, ENOUGH_RANDOM, "about 3 more wrong links found per 10 clicks"),
+        (0.3, ENOUGH - 1, ENOUGH_RANDOM, "it is too early to stop; keep answering"),
+        (3.2, 90, ENOUGH_RANDOM, "10 more answers would correct about 3 links"),
         (0.3, 90, ENOUGH_RANDOM - 1, "until the accuracy is known"),
         (0.3, 90, 0, "until the accuracy is known"),
     ],
@@ -59,4 +59,4 @@ def test_verdicts(found: float, clicks: int, known: int, words: str) -> None:
     estimate = estimate_accuracy(np.zeros(known), event, np.ones(8), True) if known else None
     verdict = verdict_on(found, estimate, clicks)
     assert verdict.stop == ("stop now" in words)
-    assert words in verdict.words and ("per 10" in verdict.words) != ("early" in words)
+    assert words in verdict.words and ("10 more" in verdict.words) != ("early" in words)

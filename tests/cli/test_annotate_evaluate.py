@@ -62,7 +62,7 @@ def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> N
     out, table = tmp_path / "out", tmp_path / "sample.csv"
     words = ("track", truth, "--out", out)
     assert run(*words).status == 0
-    assert "Not checked by a random sample" in (out / "methods.txt").read_text(encoding="utf-8")
+    assert "Accuracy: not measured" in (out / "methods.txt").read_text(encoding="utf-8")
     drawn = run("check", out, "--count", 6, "--out", table)
     assert drawn.status == 0, drawn.err
     assert f"--judged {table}" in drawn.out
@@ -82,14 +82,14 @@ def test_from_a_result_to_a_sentence(run: Run, truth: Path, tmp_path: Path) -> N
     shown = run("check", out, "--judged", table, "--json")
     said = json.loads(shown.out)
     assert (said["right"], said["judged"], said["unsure"]) == (4, 5, 1)
-    assert said["words"].startswith("links 80.0 % right (95 % interval 28.4-99.5, 5 random events")
+    assert said["words"].startswith("80.0 % of the links are correct (95 % confidence interval 28")
     methods = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
-    assert f"How right it is: {said['words']}." in methods
-    assert "Not checked" not in methods
+    assert f"Accuracy: {said['words']}." in methods
+    assert "not measured" not in methods
     assert json.loads((out / "run.json").read_text())["checked"]["right"] == 4
     assert run("check", out, "--judged", table).status == 0, "a second time, with the same result"
     assert run(*words).status == 0, "still a result of ours"
-    assert "Not checked" in (out / "methods.txt").read_text(encoding="utf-8")
+    assert "not measured" in (out / "methods.txt").read_text(encoding="utf-8")
     other = tmp_path / "other"
     shutil.copytree(out, other)
     edges = (other / "edges.csv").read_text().splitlines(keepends=True)

@@ -49,7 +49,7 @@ def test_a_fusion_of_three_is_told() -> None:
             cells[9] = (140, 140, 17.0)
         frames.append(cells)
     notes = bt.track(movie_of(drawn(frames))).tracks.notes
-    assert any("drawn as one" in note and "cells 1, 2, 3" in note for note in notes)
+    assert any("share one mask" in note and "cells 1, 2, 3" in note for note in notes)
 
 
 @pytest.mark.parametrize("ndim", [2, 3])

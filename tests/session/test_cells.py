@@ -27,7 +27,9 @@ def test_cells_are_named_by_track_and_by_label_where_they_have_none():
     for frame, label, track in nodes[["frame", "label", "track_id"]].to_numpy():
         assert session.names(CellRef(frame, label, (0.0, 0.0))) == f"#{track}"
     assert {session.names.track(CellRef(t, 9 - t, (0.0, 0.0))) for t in range(3)} == {2}
-    assert session.names(CellRef(0, 99, (0.0, 0.0))) == "untracked 99", "not as if it were track 99"
+    assert session.names(CellRef(0, 99, (0.0, 0.0))) == "cell 99 (no track)", (
+        "not as if it were track 99"
+    )
     assert CellNames(None)(CellRef(0, 9, (0.0, 0.0))) == by_label(CellRef(0, 9, (0.0, 0.0)))
     before = session.names
     assert session.names is before

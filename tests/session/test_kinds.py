@@ -26,7 +26,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     session.edits.note(Kind.CONFIRM, merge, "click")
     assert not len(session.annotations)
     assert said[-1][0] == "error"
-    assert "without merges" in said[-1][1]
+    assert "excluded merges" in said[-1][1]
     path = session.save(tmp_path / "copy")
     assert load_project(path).settings.without == ["gaps", "merges"]
     again = run(track_again(RunInputs.of_project(path)))
@@ -47,7 +47,7 @@ def test_several_of_which_none_is_clear_are_noticed(session):
     doubtful = as_if(tracking, [0.0, 0.9, 0.2])
     assert unclear_kinds(doubtful) == {Event.MERGE: 3}
     (words,) = unclear_remarks(doubtful)
-    assert words.startswith("3 merges were found, and none of them is clear")
+    assert words.startswith("3 merges were found, all of them uncertain")
     assert words.endswith("--without merges")
     assert unclear_kinds(as_if(tracking, [0.0, 1.0, 0.2])) == {}, "one is clear"
     assert unclear_kinds(as_if(tracking, [0.0, np.inf, 0.2])) == {}, "nothing else is possible"

@@ -74,7 +74,7 @@ def test_a_number_that_the_labels_have_no_place_for_is_refused(merged, tmp_path)
     _, small = np.unique(labels, return_inverse=True)
     labels = np.where(small == small.max(), 255, small).reshape(labels.shape).astype(np.uint8)
     session = bt.Session(labels, image, project=tmp_path / "cells.bridgetrack")
-    with pytest.raises(InputError, match="256, the next free number, has no place"):
+    with pytest.raises(InputError, match="uint8 and has no free number left for a new cell"):
         session.mend("cut", 1, middle((truth[1] == first) & (labels[1] > 0)))
     assert not len(session.masks.answers)
     np.testing.assert_array_equal(frame_of(session, 1), labels[1])

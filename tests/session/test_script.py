@@ -116,7 +116,7 @@ def the_model_is_used_before_it_is_known_how_accurate_it_is(session):
     assert session.model is training.model is session.tracking.model
     assert session.model.estimate == training.estimate.to_json()
     (said,) = (words for words in session.trainer.results() if "held-out" in words)
-    assert said.startswith("Of 12 held-out answers the trained model gets ")
+    assert said.startswith("Errors on 12 held-out answers: trained model ")
     trained, started = training.errors
     better = None if trained == started else trained < started
     assert session.trainer.outcome.better is better
@@ -130,7 +130,7 @@ def what_is_exported_is_what_the_project_repeats(session, project, tmp_path):
     assert session.export(out, progress=steps.append) == ()
     assert {step.stage for step in steps} >= {"Choosing events", "Writing"}
     told = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
-    for words in ("learned from 12 annotations", "masks described below", "1 random"):
+    for words in ("learned from 12 annotations", "masks described below", "drawn at random"):
         assert words in told, told
     notes = session.export(out, ["csv", "geff"])
     assert notes == ("The earlier result in this folder was replaced.",)

@@ -70,7 +70,7 @@ def test_a_verified_track_is_locked_exported_and_released(session, tmp_path):
     before = session.annotations
     with pytest.raises(InputError, match="locked"):
         session.edits.delete(one)
-    with pytest.raises(InputError, match="untracked 77 in frame 0 is in no track"):
+    with pytest.raises(InputError, match=r"^cell 77 in frame 0 is in no track"):
         session.edits.verify(CellRef(0, 77, (0.0, 0.0)))
     with pytest.raises(InputError, match="locked"):
         cut(session, 1, 0)

@@ -35,7 +35,7 @@ def test_times_between_divisions(tracks):
     assert table["mother"].tolist() == [1, 1, 2, 2]
     assert found.survival["undivided"].tolist() == [1, 1, 0.5, 0.5]
     assert found.generations["tracks"].tolist() == [2, 2]
-    assert "4 cells are born" in found.words and "within 1.0 h" in found.words
+    assert "4 cells were born" in found.words and "within 1.0 h" in found.words
     assert cell_cycles(bt.Tracks(**{**vars(tracks), "links": tracks.links.head(0)})).words
 
 
@@ -48,7 +48,7 @@ def test_ends_and_beginnings_that_somebody_named_are_told(tracks):
     assert table["ends_in"][1] == "division" and table["ends_in"][5] == "death"
     found = cell_cycles(named)
     assert found.cycles.set_index("track_id")["ends_in"][5] == "death"
-    assert "1 dies, as somebody saw." in found.words
+    assert "1 died, as annotated." in found.words
 
 
 def test_the_survival_curve_is_that_of_scipy():

@@ -80,8 +80,8 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     start = errors_of(TrackingModel(data), bad_prior().weights).sum()
     assert unseen < start
     assert trained.words == (
-        f"of 30 held-out answers the trained model gets {round(unseen, 1):g} wrong, the starting "
-        f"model {round(start, 1):g}"
+        f"errors on 30 held-out answers: trained model {round(unseen, 1):g}, starting model "
+        f"{round(start, 1):g}"
     )
 
 

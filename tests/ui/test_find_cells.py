@@ -141,7 +141,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
     listed = table.listed
     # The latest first, also of those that were given within a second.
     rows = [listed.data(listed.index(k)) for k in range(2)]
-    assert rows == ["− frame 1: this is no cell", "− frame 0: this is no cell"]
+    assert rows == [f"− frame {t}: this is not a cell" for t in (1, 0)]
     widget.annotate.tabs.setCurrentIndex(2)
     place = table.visualRect(listed.index(1)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)

@@ -99,7 +99,7 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     np.testing.assert_array_equal(cells(viewer), before, "the key only says what is meant")
     assert any("Two cells? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
     hand.key("Return")
-    assert "Noted: frame 1: these are two cells." in widget.notice.text()
+    assert "Saved: frame 1: these are two cells." in widget.notice.text()
     after = cells(viewer)[T].copy()
     for cell in pair:
         there = truth[T] == cell
@@ -172,7 +172,7 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT and len(painted) > 20
-    assert "Noted: frame 1: these masks are right." in opened[1].notice.text()
+    assert "Saved: frame 1: these masks are right." in opened[1].notice.text()
     assert any(np.array_equal(pixels_of(p), painted) for p in answer.right)
     settled(state, qtbot)
     layer.undo()

@@ -213,7 +213,7 @@ def a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot):
     # What is undone is called as it was noted.
     hand.key("Z")
     undone = asked.widget.notice.text()
-    assert undone.startswith(noted.replace("Noted", "Undone").removesuffix("."))
+    assert undone.startswith(noted.replace("Saved", "Undone").removesuffix("."))
     qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
     assert questions.current is first
 
@@ -252,7 +252,7 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     assert asking.stop.isVisible()
     qtbot.mouseClick(asking.stop, Qt.MouseButton.LeftButton)
     assert (widget.step, questions.current) == (3, None)
-    assert box.words.text() == "3 of 5 looked at." and lines.visible
+    assert box.words.text() == "3 of 5 judged." and lines.visible
     lines.visible = False
     assert box.go.text() == "Go on checking"
     qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
@@ -262,7 +262,7 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     assert widget.step == 3
     assert not state.annotator.asking and not lines.visible, "they are as they were"
     lines.visible = True
-    assert box.words.text().startswith("Links 75.0 % right (95 % interval 19.4-99.4, 4 random")
+    assert box.words.text().startswith("75.0 % of the links are correct (95 % confidence")
     assert state.session.tracking is tracking
     assert len(state.session.annotations) == before, "it is no answer"
     assert box.go.text() == "Check more"
@@ -270,7 +270,9 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     widget.track.export.write(tmp_path / "out")
     methods = tmp_path / "out" / "methods.txt"
     qtbot.waitUntil(methods.is_file, timeout=20_000)
-    assert "links 75.0 % right" in " ".join(methods.read_text(encoding="utf-8").split())
+    assert "75.0 % of the links are correct" in " ".join(
+        methods.read_text(encoding="utf-8").split()
+    )
 
 
 def a_question_is_shown_left_come_back_to_and_ended(

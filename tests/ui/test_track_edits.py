@@ -79,7 +79,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     # Deleted, and there again by one Undo.
     act(Mode.FALSE, (2, 0), shift=True)
     assert track(0, 0) == track(4, 0) == 0
-    assert "Deleted" in notice.text()
+    assert "nothing in track" in notice.text()
     hand.key("Z")
     assert notice.text().startswith("✓ Undone: ")
     settled()

@@ -144,13 +144,13 @@ def expected_finds(answers: Iterable[Annotation], doubts: Sequence[float]) -> fl
 def verdict_on(finds: float, estimate: ErrorEstimate | None, clicks: int) -> Verdict:
     """Say whether to stop, by what more answers are expected to find."""
     number = f"about {finds:.0f}" if finds >= 1 else "less than one"
-    found = f"{number} more wrong {'link' if finds < 1.5 else 'links'} found per {AHEAD} clicks"
+    found = f"{AHEAD} more answers would correct {number} {'link' if finds < 1.5 else 'links'}"
     if clicks < ENOUGH:
-        return Verdict(False, "it is too early to stop; keep going")
+        return Verdict(False, "it is too early to stop; keep answering")
     if finds >= 1.0:
-        return Verdict(False, f"{found}; it is worth going on")
+        return Verdict(False, f"{found}; keep answering")
     if estimate is None or estimate.n_annotations < ENOUGH_RANDOM:
-        return Verdict(False, f"{found}; go on until the accuracy is known")
+        return Verdict(False, f"{found}; keep answering until the accuracy is known")
     return Verdict(True, f"you can stop now: {found}")
 
 

@@ -261,11 +261,11 @@ def is_time(text: str) -> bool:
 FATE = {
     Event.MOVE: "continues",
     Event.DIVIDE: "divides",
-    Event.SPLIT: "is cut in two",
+    Event.SPLIT: "is split by the segmentation",
     Event.MERGE: "merges with another cell",
     Event.APPEAR: "appears",
     Event.DISAPPEAR: "leaves",
-    Event.SKIP: "is missed for some frames",
+    Event.SKIP: "is not segmented in some frames",
     Event.FALSE: "is not a cell",
 }
 """What an event says of a cell that it starts from."""
@@ -274,20 +274,20 @@ HISTORY = {
     **FATE,
     Event.MOVE: "comes from the frame before",
     Event.DIVIDE: "is a daughter",
-    Event.SPLIT: "is a piece of a cut cell",
-    Event.MERGE: "is two merged cells",
-    Event.SKIP: "was missed for some frames",
+    Event.SPLIT: "is a piece of a split cell",
+    Event.MERGE: "contains two merged cells",
+    Event.SKIP: "was not segmented in some frames",
 }
 """What an event says of a cell that it leads to."""
 
 NOUN = {
     Event.MOVE: ("a move", "moves"),
     Event.DIVIDE: ("a division", "divisions"),
-    Event.SPLIT: ("a cell cut in two", "cells cut in two"),
+    Event.SPLIT: ("a cell split into two masks", "cells split into two masks"),
     Event.MERGE: ("a merge", "merges"),
     Event.APPEAR: ("an appearance", "appearances"),
     Event.DISAPPEAR: ("a disappearance", "disappearances"),
-    Event.SKIP: ("a cell missed for some frames", "cells missed for some frames"),
+    Event.SKIP: ("a cell missed in some frames", "cells missed in some frames"),
     Event.FALSE: ("a false detection", "false detections"),
 }
 """One and several of each event."""
@@ -310,11 +310,11 @@ def cell_words(cell: Cell) -> str:
 _BETWEEN = {
     Event.MOVE: ("moves to {after}", "comes from {before}"),
     Event.DIVIDE: ("divides into {after}", "is a daughter of {before}"),
-    Event.SPLIT: ("is cut into {after}", "is a piece of {before}"),
-    Event.MERGE: ("merges ({before} become {after})", "is {before} merged"),
+    Event.SPLIT: ("is split by the segmentation into {after}", "is a piece of {before}"),
+    Event.MERGE: ("merges ({before} become {after})", "contains {before}, merged"),
     Event.SKIP: (
-        "is missed for some frames, then is {after}",
-        "was missed for some frames, was {before} before",
+        "is not segmented in some frames and comes back as {after}",
+        "was not segmented in some frames and was {before} before",
     ),
 }
 """What events between cells say of an earlier and of a later one."""

@@ -142,7 +142,7 @@ class AutosavingStore:
             cell = locked.cells[0]
             raise InputError(
                 f"this contradicts a track that is verified and locked, at {self.name(cell)} in "
-                f"frame {cell.frame}; release it first: press Verify track in step 2 and click it"
+                f"frame {cell.frame}; unlock it first: press Verify track in step 2 and click it"
             )
 
     # ------------------------------------------------------------------ steps

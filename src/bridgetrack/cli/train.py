@@ -253,7 +253,7 @@ def _training_lines(record: dict[str, Any], notes: Sequence[Note]) -> list[str]:
         for event, c in record["changes"].items()
         if c["gained"] or c["lost"]
     ]
-    lines.append(f"against the starting model: {', '.join(changed) or 'the same events'}")
+    lines.append(f"compared with the starting model: {', '.join(changed) or 'no event changed'}")
     return [*lines, *note_lines(notes), f"{record['seconds']:.1f} s; model: {record['model']}"]
 
 

@@ -101,13 +101,13 @@ class SampledAccuracy:
     def words(self) -> str:
         """The sentence for a methods section, without a full stop."""
         low, high = (f"{100 * end:.1f}" for end in self.interval)
-        right = f"{self.of} {100 * self.share:.1f} % right"
-        left = f"; {self.unsure} more could not be told" if self.unsure else ""
+        correct = f"{100 * self.share:.1f} % of the {self.of} are correct"
+        left = f"; {self.unsure} more could not be judged" if self.unsure else ""
         if self.judged == self.population:
-            return f"{right} (all {self.judged:,} checked{left})"
+            return f"{correct} (all {self.judged:,} checked{left})"
         return (
-            f"{right} (95 % interval {low}-{high}, {self.judged} random "
-            f"{'events' if self.of == 'links' else self.of} checked of {self.population:,}{left})"
+            f"{correct} (95 % confidence interval {low}-{high} %; {self.judged:,} of "
+            f"{self.population:,} {self.of} checked, drawn at random{left})"
         )
 
     def to_json(self) -> dict[str, object]:

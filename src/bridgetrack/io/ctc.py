@@ -268,8 +268,8 @@ def ctc_form(tracks: Tracks) -> CtcForm:
     if n_cuts := len(runs) - runs["track"].nunique():
         notes.insert(
             0,
-            f"{plural(n_cuts, 'gap')} in tracks: the part after a gap is a track of its own there, "
-            "which names the part before as its parent",
+            f"{plural(n_cuts, 'gap')} in tracks, which the format does not allow: the part after a "
+            "gap is a separate track with the part before as its parent",
         )
     return CtcForm(table[np.argsort(label)], label[run], tuple(notes))
 
@@ -310,15 +310,15 @@ def _parents(runs: pd.DataFrame, links: pd.DataFrame) -> tuple[Index, list[str]]
             n_children[mother[k]] += 1
     kept = known & (parent[child] == mother)
     notes = []
-    for kind in ("merge", "split"):
+    for kind, why in (
+        ("merge", "the format allows one parent per cell"),
+        ("split", "in the format two daughters mean a division"),
+    ):
         if lost := int(((links["event"] == kind) & ~kept).sum()):
-            notes.append(
-                f"{plural(lost, 'link')} by a {kind} left out: there a cell has one parent at "
-                "most, and two daughters mean a division"
-            )
+            notes.append(f"{plural(lost, f'{kind} link')} left out: {why}")
     if n_late := int((sure & ~known).sum()):
         notes.append(
-            f"{plural(n_late, 'mother')} left out that are still there when the daughter begins"
+            f"{plural(n_late, 'parent')} left out that still exist when the daughter appears"
         )
     return parent, notes
 

@@ -47,15 +47,16 @@ class Explanation:
         """The explanation as a few lines of plain text."""
         if not np.isfinite(self.margin):
             return f"{self.event}: nothing else is possible here, given the annotations."
-        lines = [
-            f"{self.event}: {'was' if self.was_chosen else 'was not'} chosen.",
+        lines = [] if self.was_chosen else [f"Not chosen: {self.event}."]
+        lines += [
             f"Chosen: {'; '.join(self.kept)}.",
             f"Best alternative: {'; '.join(self.replaced_by)}.",
             f"The chosen events score {self.margin:.2f} higher, mostly because of:",
         ]
         lines += [
             f"  {c.contribution:+.2f} {'for' if c.contribution > 0 else 'against'} the choice: "
-            f"{c.feature} = {c.chosen:.2f}, alternative {c.alternative:.2f} ({c.formula})"
+            f"{c.feature} = {c.chosen:.2f}, alternative {c.alternative:.2f}"
+            f"{'' if c.formula == '1' else f' ({c.formula})'}"
             for c in self.contributions[:most]
         ]
         return "\n".join(lines)

@@ -59,12 +59,12 @@ CITATION = (
 """What to cite, as in CITATION.cff."""
 
 UNCHECKED = (
-    "Not checked by a random sample. To add how right the result is: bridgetrack check, or Check "
-    "accuracy in the window."
+    "not measured. To measure it, run bridgetrack check, or use Check accuracy in the window."
 )
 """What stands in place of a checked sample."""
 
-_CHECKED = "How right it is: "
+_CHECKED = "Accuracy: "
+_WAS_CHECKED = "How right it is: "  # of earlier versions
 _WIDTH = 100
 
 
@@ -151,13 +151,13 @@ def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
 
 def unclear_words(kind: Event, count: int) -> str:
     """What was noticed, as a sentence without its end."""
-    return f"{count:,} {NOUN[kind][1]} were found, and none of them is clear"
+    return f"{count:,} {NOUN[kind][1]} were found, all of them uncertain"
 
 
 def unclear_remarks(tracking: Tracking) -> list[str]:
     """The same for the command line, with what to do."""
     return [
-        f"{unclear_words(kind, count)}; if this movie has none, leave them out by "
+        f"{unclear_words(kind, count)}; if there are none in this movie, exclude them with "
         f"--without {kind_words(kind)}"
         for kind, count in unclear_kinds(tracking).items()
     ]
@@ -216,24 +216,25 @@ def checked_words(sample: Sample | None) -> str:
 def with_checked(text: str, sample: Sample) -> str:
     """The text of a ``methods.txt`` with what a sample says of the result."""
     said = "\n".join(textwrap.wrap(checked_words(sample), _WIDTH))
-    kept = [p for p in text.split("\n\n") if not p.startswith(_CHECKED)]
+    kept = [p for p in text.split("\n\n") if not p.startswith((_CHECKED, _WAS_CHECKED))]
     at = next((k for k, p in enumerate(kept) if p.startswith("Versions:")), len(kept))
     return "\n\n".join([*kept[:at], said, *kept[at:]])
 
 
 def _movie(tracking: Tracking, image: str | None, masks: str | None) -> str:
     labels, geometry = tracking.scene.labels, tracking.tracks.geometry
-    cells = "a table of cells, taken for discs"
+    cells = "a table of cells, taken as discs"
     if labels is not None:
         file = masks or labels.source
         # Masks that were made in the window are in no file, and have the source of any array.
         made_here = file == Movie.source
-        cells = "the masks described below" if made_here else f"the masks {_name(file)}"
+        cells = "the masks described below" if made_here else f"the masks in {_name(file)}"
     known = bool(tracking.scene.detections.channels)
-    pixels = "with intensities" if known else "without intensities"
-    pixels += f" of {_name(image)}" if known and image is not None else ""
+    pixels = " and intensities" if known else ", without intensities"
+    if known and image is not None:
+        pixels = f" and the intensities of {_name(image)}"
     return (
-        f"Cells were tracked with Bridgetrack {program_version()} in {cells}, {pixels}: "
+        f"Cells were tracked with Bridgetrack {program_version()} from {cells}{pixels}: "
         f"{_extent(geometry)}."
     )
 
@@ -250,18 +251,20 @@ def _extent(geometry: Geometry) -> str:
         if geometry.scale[0] != 1.0:
             words += f", in slices that are taken to be {geometry.scale[0]:g} pixels apart"
     interval = geometry.frame_interval
-    apart = "at an unknown distance in time" if interval is None else f"{interval:g} minutes apart"
+    apart = (
+        "with an unknown time between frames" if interval is None else f"{interval:g} minutes apart"
+    )
     return f"{words}, {apart}"
 
 
 def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
     labels = tracking.scene.labels
     if labels is None:
-        return "The cells were brought along as a table; how they were found is not known here."
+        return "The cells were given as a table; how they were found is not known here."
     found = found or how_found(Path(labels.source))
     mended = " They were repaired before tracking, see repairs.csv." if repaired else ""
     if found is None:
-        return f"The masks were brought along; how they were made is not known here.{mended}"
+        return f"The masks were given; how they were made is not known here.{mended}"
     known = {} if found.settings is None else asdict(found.settings)
     said = ", ".join(f"{name} {_value(v)}" for name, v in known.items() if v is not None)
     settings = f"; settings: {said}" if said and found.backend == "builtin" else ""
@@ -271,9 +274,9 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
 def _model(model: Model) -> str:
     known = model.provenance
     words = (
-        "What may happen to the cells (moves, divisions, merges, cells cut in two, appearances, "
-        "disappearances, cells missed for some frames, false detections) was scored by a "
-        "linear model, "
+        "What may happen to the cells (moves, divisions, merges, cells split into two masks, "
+        "appearances, disappearances, cells missed in some frames, false detections) was scored "
+        "by a linear model, "
         f"“{model.name}”, with {len(model.keys)} features"
     )
     if not model.trained:
@@ -282,7 +285,7 @@ def _model(model: Model) -> str:
     learned = "an unknown number of annotations" if n is None else f"{n} annotations"
     movies = [str(m) for m in known.get("movies") or ()]
     of = f" of {', '.join(movies)}" if movies else ""
-    start = f", beginning with the weights of “{known['prior']}”" if known.get("prior") else ""
+    start = f", starting from the weights of “{known['prior']}”" if known.get("prior") else ""
     how = f" ({model.loss} loss, {model.regularizer} regulariser"
     how += "" if model.strength is None else f", lambda {model.strength:g}"
     return f"{words}, which learned from {learned}{of}{start}{how}). {_estimated(model)}".strip()
@@ -295,8 +298,8 @@ def _estimated(model: Model) -> str:
         return ""
     value, low, high = (f"{100 * float(f):.1f}" for f in figures if f is not None)
     return (
-        f"On held-out annotations, {value} % of its events were estimated to be right (95 % "
-        f"interval {low}-{high})."
+        f"From held-out annotations, {value} % of its events were estimated to be correct (95 % "
+        f"confidence interval {low}-{high} %)."
     )
 
 

@@ -193,7 +193,7 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     that hold now (`annotate`), not only the new ones. Raises a `ContradictionError` where
     annotations exclude each other; the message names them.
     """
-    yield Progress("Honouring your answer", 0.0)
+    yield Progress("Applying your answer", 0.0)
     old, model = tracking.scene, tracking.model
     scores = scene.matrix.scores(model.aligned(scene.matrix.features))
     allowed = scene.constraints.allowed
@@ -207,7 +207,7 @@ def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
     except InfeasibleError as error:
         raise explain_contradiction(scene) from error
     margins = margin_bounds(scene.problem, scores, solution, allowed)
-    yield Progress("Honouring your answer", 0.5)
+    yield Progress("Applying your answer", 0.5)
     return tracked(scene, model, scores, solution, margins)
 
 

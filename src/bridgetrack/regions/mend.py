@@ -48,11 +48,11 @@ _WORDS = {
     MendKind.CUT: "these are two cells",
     MendKind.JOIN: "this is one cell",
     MendKind.GROW: "here is a cell",
-    MendKind.REMOVE: "this is no cell",
+    MendKind.REMOVE: "this is not a cell",
     MendKind.OUTLINE: "this is its outline",
     MendKind.PAINT: "these masks are right",
     MendKind.KEEP: "these masks are right",
-    MendKind.CHECK: "all that was in view is right",
+    MendKind.CHECK: "all masks in view are right",
 }
 
 

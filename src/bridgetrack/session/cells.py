@@ -83,7 +83,7 @@ class CellNames:
         track, letter = self._found(cell)
         if not track:
             # Labels are other numbers than those of tracks, which stand in the same sentence.
-            return f"untracked {cell.label}"
+            return f"{by_label(cell)} (no track)"
         return f"#{track}{letter}{'✓' if track in self._verified else ''}"
 
 

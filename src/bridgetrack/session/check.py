@@ -80,11 +80,13 @@ class SampleCheck:
             return ""
         accuracy, n = sample.accuracy, len(sample.events)
         if sample.left:
-            done = f"{n - len(sample.left)} of {n} looked at."
-            return done if self.holds else f"{done} The tracks have changed since; begin anew."
+            done = f"{n - len(sample.left)} of {n} judged."
+            return done if self.holds else f"{done} The tracks have changed since; start again."
         if accuracy is None:
-            return "Nobody could tell of any of these events whether it is right."
-        since = "" if self.holds else " The tracks have changed since: this is about those before."
+            return "None of these events could be judged."
+        since = (
+            "" if self.holds else " The tracks have changed since: this is about the earlier ones."
+        )
         return f"{sentence(accuracy.words)}{since}"
 
     def begin(self, count: int) -> None:
@@ -106,7 +108,7 @@ class SampleCheck:
             sample = draw_sample(tracking.tracks, options)
             sample = replace(sample, verdicts=said + sample.verdicts[len(said) :])
         if not sample.left:
-            raise InputError(f"all {len(sample.events)} events were looked at already")
+            raise InputError(f"all {len(sample.events)} events have been judged already")
         self.running, self._given, self.holds = True, [], True
         self._keep(sample)
 

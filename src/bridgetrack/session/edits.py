@@ -19,6 +19,7 @@ from bridgetrack.annotations.annotation import (
     CellRef,
     EventRef,
     Kind,
+    by_label,
 )
 from bridgetrack.annotations.from_tracks import Answer, ImportedTracks, compare_tracks
 from bridgetrack.annotations.history import AnswerChange
@@ -69,14 +70,12 @@ class Edits:
         with session.telling():
             if kind is Kind.CONFIRM and event.event in session.kinds.absent:
                 name = kind_words(event.event)
-                raise InputError(
-                    f"this movie is said to be without {name}; allow them in step 4 first"
-                )
+                raise InputError(f"you excluded {name} in this movie; allow them in step 4 first")
             if named is None and session.questions.answered_by(kind, event):
                 return
             said = [(kind, event)]
             [noted], replaced = session.answers.answer(said, source, seconds, named=named)
-            told = f"Noted: {session.words_of(noted)}.{_in_place_of(replaced)}"
+            told = f"Saved: {session.words_of(noted)}.{_in_place_of(replaced)}"
             session.message.emit("info", told)
 
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
@@ -146,18 +145,19 @@ class Edits:
         if not rests:
             raise InputError(
                 "every event of this track was confirmed by an answer of its own; delete some of "
-                "these in the list of answers to release it"
+                "these in the list of answers to unlock it"
             )
         store.edit(AnswerChange(removed=rests))
-        self._session.message.emit("info", "Released: the track is no longer verified.")
+        self._session.message.emit("info", "Unlocked: the track is no longer verified.")
 
     def delete(self, cell: CellRef) -> None:
         """None of the cells of this track is a cell."""
         rows = self._rows_of({self._track(cell)})
         refs = cell_refs(self._tracking().scene.detections, rows)
         answers = [(Kind.CONFIRM, EventRef(Event.FALSE, (ref,))) for ref in refs]
-        called = self._session.names(cell)
-        self.note_all(answers, _EDIT, f"Deleted: track {called}, {len(rows)} cells.")
+        called, count = self._session.names(cell), plural(len(rows), "detection")
+        words = f"nothing in track {called} is a cell ({count})"
+        self.note_all(answers, _EDIT, f"Saved: {words}.")
 
     def take_over(self, path: Path) -> None:
         """Read tracks of this movie from a file or folder; what differs from ours are answers.
@@ -206,8 +206,7 @@ class Edits:
         self._tracking()
         track = self._session.names.track(cell)
         if not track:
-            called = self._session.names(cell)
-            raise InputError(f"{called} in frame {cell.frame} is in no track")
+            raise InputError(f"{by_label(cell)} in frame {cell.frame} is in no track")
         return track
 
     def _rows_of(self, tracks: set[int]) -> Index:

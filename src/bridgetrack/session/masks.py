@@ -144,8 +144,8 @@ class MovieMasks:
         limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
         if highest > limit:
             raise InputError(
-                f"the labels are stored as {dtype}, in which {highest}, the next free number, has "
-                "no place; save them with more bits (for example as uint32) and open them again"
+                f"the label image is {dtype} and has no free number left for a new cell; save it "
+                "with more bits (for example as uint32) and open it again"
             )
 
     def refuse_locked(
@@ -216,10 +216,7 @@ class MovieMasks:
         """Choose the masks of all frames anew, see `Session.choose_again`."""
         session, answers, learned = self._session, self.answers, self.learned
         if not self.has_image:
-            raise InputError(
-                "masks are chosen by the image that they were made from, which is not there; "
-                "choose it as well"
-            )
+            raise InputError("choosing masks needs the image; select it as Movie in step 1")
         if session.tracker.base is None:
             raise InputError("the cells are still being measured; try again in a moment")
         movie, labels, weights = self._movie, self.labels, session.model
@@ -285,7 +282,7 @@ class MovieMasks:
         painted = MaskAnswer.of(t, MendKind.PAINT, right, wiped, change)
         with self._session.telling():
             self._store.edit(AnswerChange(masks_added=self.answers.next_for([painted])))
-            self._tell("Noted", painted)
+            self._tell("Saved", painted)
 
     def follow_painting(self) -> None:
         """Take back, or repeat, answers whose painting was undone, or done again, elsewhere."""

@@ -172,7 +172,9 @@ class Questions:
         if self.denied:
             self._advance()
         elif active is None:
-            self._movie.message.emit("hint", "This one is next: say U where you cannot tell.")
+            self._movie.message.emit(
+                "hint", "This is the next question. Press U if you cannot tell."
+            )
         else:
             other = self._next() if active.postpone(asked) else None
             if other is None or other is asked:
@@ -240,7 +242,7 @@ class Questions:
                 self.check.judge(asked, kind)
             elif active is not None:
                 noted = active.answer(asked, event, kind, seconds=seconds)
-                self._movie.message.emit("info", f"Noted: {self._movie.words_of(noted)}.")
+                self._movie.message.emit("info", f"Saved: {self._movie.words_of(noted)}.")
         except BridgetrackError as error:
             self._movie.tell(error)
             return False

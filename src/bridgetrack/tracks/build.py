@@ -137,8 +137,15 @@ def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
         if cells := together(region[k], parents, others, 1.5):
             fused.append(f"cells {cells} as cell {label[region[k]]} in frame {frame[region[k]]}")
     for found, words in (
-        (divided, "three or more daughters: {}; two are kept, the others appear"),
-        (fused, "three or more cells are drawn as one: {}; two are kept, the others disappear"),
+        (
+            divided,
+            "three or more daughters: {}; two of them are linked to the mother, the others appear",
+        ),
+        (
+            fused,
+            "three or more cells share one mask: {}; two of them are followed through it, the "
+            "tracks of the others end there",
+        ),
     ):
         more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         if found:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.arrays import Array, Mask
-from bridgetrack.errors import plural
 from bridgetrack.tracks.table import titles, track_table, units
 from bridgetrack.tracks.tracks import Tracks
 
@@ -57,28 +56,31 @@ class CellCycles:
         """The numbers in plain words."""
         n, divide = len(self.cycles), int(self.cycles["divides"].sum())
         if not n:
-            return "No cell is born by a division in view."
-        again = {0: "none divides", 1: "one divides"}.get(divide, f"{divide} of them divide")
-        told = [f"{n} cells are born by a division in view, and {again} again."]
+            return "No cell was born by an observed division."
+        told = [
+            f"{n} cells were born by an observed division; {divide or 'none'} of them divided "
+            "again."
+        ]
         half, low, high = self.median
         reach = f"{_time(low, self.unit)} to {_time(high, self.unit)}"
         if np.isnan(high):
-            reach = "open" if np.isnan(low) else f"{_time(low, self.unit)} or more"
-        seen = "cells that leave or outlast the movie count as long as they are seen"
+            reach = "unknown" if np.isnan(low) else f"{_time(low, self.unit)} or more"
+        seen = "cells that leave or outlast the movie are censored when last seen"
         ends = self.cycles["ends_in"].tolist()
-        for name, one, many in (("death", "dies", "die"), ("fusion", "fuses", "fuse")):
+        for name, did in (("death", "died"), ("fusion", "fused")):
             if n_named := ends.count(name):
-                told.append(f"{plural(n_named, one, many)}, as somebody saw.")
+                told.append(f"{n_named} {did}, as annotated.")
         if not divide:
             return " ".join(told)
         if np.isnan(half):
             told.append(
-                "Fewer than half divide in the time seen (95 % interval of the time by which half "
-                f"do: {reach}; {seen})."
+                "Fewer than half divided while observed (95 % confidence interval of the time "
+                f"after which half have divided: {reach}; {seen})."
             )
         else:
             told.append(
-                f"Half divide within {_time(half, self.unit)} (95 % interval {reach}; {seen})."
+                f"Half divided within {_time(half, self.unit)} (95 % confidence interval {reach}; "
+                f"{seen})."
             )
         return " ".join(told)
 

@@ -41,15 +41,15 @@ class ErrorEstimate:
     @property
     def words(self) -> str:
         """The estimate as a sentence."""
-        scope = "" if self.random else ", if the cells you chose are typical"
+        scope = "" if self.random else ", provided the cells you annotated are representative"
         if all(right > n - 1e-9 for _, n, right in self.per_event):
             return (
-                f"at least {100 * self.low:.1f} % of all events of the movie are right{scope} "
-                f"(95 % interval up to 100 %: {self._all_right})"
+                f"at least {100 * self.low:.1f} % of all events of the movie are correct{scope} "
+                f"(95 % confidence interval up to 100 %: {self._all_right})"
             )
         return (
-            f"about {100 * self.accuracy:.1f} % of all events of the movie are right{scope} "
-            f"(95 % interval {100 * self.low:.1f} to {100 * self.high:.1f} %, from "
+            f"about {100 * self.accuracy:.1f} % of all events of the movie are correct{scope} "
+            f"(95 % confidence interval {100 * self.low:.1f}-{100 * self.high:.1f} %, from "
             f"{plural(self.n_annotations, 'held-out answer')}{self._where}){self._harder}"
         )
 
@@ -74,20 +74,21 @@ class ErrorEstimate:
     def _where(self) -> str:
         if not 1 < self.parts < self.n_annotations:
             return ""
-        return f", grouped into {self.parts} regions because errors occur in clusters"
+        return f" in {self.parts} independent regions of the movie"
 
     @property
     def _harder(self) -> str:
         if self.random or self.accuracy < self._right + HARDER:
             return ""
-        return "; the model is right less often on the answers, which are about difficult events"
+        return (
+            "; the answers are about difficult events, and the model is correct less often on them"
+        )
 
     @property
     def _all_right(self) -> str:
         if self.n_annotations == 1:
             return "the only held-out answer was predicted correctly"
-        found = f"all {self.n_annotations} held-out answers were predicted correctly"
-        return f"{found}{self._where}"
+        return f"all {self.n_annotations} held-out answers{self._where} were predicted correctly"
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as JSON values."""

@@ -299,8 +299,8 @@ def _compared(
     # fractions where an answer leaves several events
     trained, started = (f"{round(e, 1):g}" for e in errors)
     return (
-        f"of {plural(len(unseen), 'held-out answer')} the trained model gets {trained} wrong, the "
-        f"starting model {started}"
+        f"errors on {plural(len(unseen), 'held-out answer')}: trained model {trained}, starting "
+        f"model {started}"
     )
 
 

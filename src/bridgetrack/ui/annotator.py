@@ -346,7 +346,7 @@ class Annotator:
             places = self.picking.point(frame, point, self._label(frame, point))
             if places and kind is not None:
                 made = session.mend(kind, frame, *places)
-                self._say(f"Noted: {made.words}.", "info")
+                self._say(f"Saved: {made.words}.", "info")
         self._refresh()
 
     def choose_again(self) -> None:
@@ -488,7 +488,7 @@ class Annotator:
 
 def _checked_words(now: int, all_in_all: int) -> str:
     """What is told after an area was found right, which held some cells."""
-    told = f"Noted: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
+    told = f"Saved: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
     left = FEW - all_in_all
     if left > 0:
         return f"{told}After {left} more, “{_AGAIN}” uses the look of the cells in this movie."

@@ -33,11 +33,11 @@ class Look:
 LOOKS = {
     Event.MOVE: Look("#56b4e9", "disc", "●", "Continues"),
     Event.DIVIDE: Look("#e69f00", "star", "★", "Divides"),
-    Event.SPLIT: Look("#cc79a7", "clobber", "✤", "Cut in two"),
+    Event.SPLIT: Look("#cc79a7", "clobber", "✤", "Split in two"),
     Event.MERGE: Look("#009e73", "diamond", "◆", "Merges"),
     Event.APPEAR: Look("#f0e442", "triangle_up", "▲", "Appears"),
     Event.DISAPPEAR: Look("#d55e00", "triangle_down", "▼", "Leaves"),
-    Event.SKIP: Look("#0072b2", "square", "■", "Missed for some frames"),
+    Event.SKIP: Look("#0072b2", "square", "■", "Missed in some frames"),
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
 
