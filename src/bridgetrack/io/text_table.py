@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Array, Index, Mask
+from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path
 from bridgetrack.io.columns import PLACE, UNIT_OF, guess_columns
@@ -158,40 +157,34 @@ def _encoding(path: Path) -> str:
 
 def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
     with path.open(encoding=encoding) as file:
-        above, mark = _layout(list(islice(iter(file.readline, ""), _ABOVE_HEADER)))
+        head = list(islice(file, _ABOVE_HEADER))
+        above, mark = _layout(head)
         file.seek(0)
         for _ in range(above):
             file.readline()
         begin = file.tell()
-        if file.read(1) == "#":  # which is before the names where numpy writes them
-            begin = file.tell()
-        file.seek(begin)
-        head = csv.reader(iter(file.readline, ""), delimiter=mark, skipinitialspace=True)
-        names = _distinct([name for name in next(head, []) if name or mark != " "])
-        below = file.tell()
-        quoted = file.read(1) == '"'
-        file.seek(below)
-        first = [cell for cell in next(filter(any, head), []) if cell or mark != " "]
-        more = [f"more than {k} names" for k in range(len(names), len(first))]
-        file.seek(begin)
+        if file.read(1) != "#":  # which is before the names where numpy writes them
+            file.seek(begin)
         pieces = pd.read_csv(
-            file, sep=r"\s+" if mark == " " else mark, header=0, names=[*names, *more],
-            index_col=False, dtype=str, keep_default_na=False, nrows=rows, chunksize=_ROWS_AT_ONCE,
-            skipinitialspace=True,
+            file, sep=r"\s+" if mark == " " else mark, dtype=str, keep_default_na=False,
+            nrows=rows, skipinitialspace=True, skip_blank_lines=False, chunksize=_ROWS_AT_ONCE,
         )  # fmt: skip
         with pieces:
-            cells = pd.concat((piece.fillna("") for piece in pieces), ignore_index=True)
-    cells.index = pd.RangeIndex(above + 2, above + 2 + len(cells))
-    blank = _blank(cells)  # with the names of rows: one that holds no more is cut off
-    cells = cells[~blank] if blank.any() else cells
-    if not _blank(cells[more]).all():
-        if len(more) > 1 or not quoted:
-            raise ValueError(f"a row holds {len(first)} cells, the first {len(names)} names")
-        cells = cells.iloc[:, 1:].set_axis(names, axis=1)  # R names the rows
-    cells = cells[names]
+            cells = pd.concat(piece.fillna("") for piece in pieces)
+    names = cells.columns.str.strip()
+    more = 0 if isinstance(cells.index, pd.RangeIndex) else cells.index.nlevels
+    whole = cells.reset_index().fillna("") if more else cells
+    whole.index = pd.RangeIndex(above + 2, above + 2 + len(whole))
+    whole = whole[~_blank(whole)]
+    cells = whole.iloc[:, : len(names)]
+    if not _blank(whole.iloc[:, len(names) :]).all():
+        if more > 1 or not "".join(head[above + 1 : above + 2]).startswith('"'):
+            raise ValueError(f"a row holds {whole.shape[1]} cells, the first {len(names)} names")
+        cells = whole.iloc[:, 1:]  # R names the rows
+    cells = cells.set_axis(names, axis=1).loc[:, ~names.duplicated()]
     units: dict[str, str] = {}
     if below := _more_header(cells):
-        units = {c: str(cells[c].iloc[below - 1]).strip().strip("()[]") for c in names}
+        units = {str(c): words.iloc[below - 1].strip().strip("()[]") for c, words in cells.items()}
         cells = cells.iloc[below:]
     return TextTable(cells, str(path), units, mark != ",")
 
@@ -210,21 +203,11 @@ def _layout(head: list[str]) -> tuple[int, str]:
     return above, marks[above] if words and len(words[above]) > 2 else ","
 
 
-def _distinct(header: list[str]) -> list[str]:
-    """The names of the columns as pandas writes them: none twice, and none that is empty."""
-    names: list[str] = []
-    for k, word in enumerate(header):
-        name = word.strip() or f"Unnamed: {k}"
-        several = (f"{name}.{again}" if again else name for again in count())
-        names.append(next(one for one in several if one not in names))
-    return names
-
-
-def _blank(cells: pd.DataFrame) -> Mask:
+def _blank(cells: pd.DataFrame) -> pd.Series[bool]:
     """Which rows hold nothing."""
-    blank = np.ones(len(cells), dtype=bool)
-    for name in cells:
-        blank[blank] = cells[name][blank].str.strip() == ""
+    blank = pd.Series(True, index=cells.index)
+    for _, column in cells.items():
+        blank[blank] = column[blank].str.strip() == ""
     return blank
 
 
