@@ -205,7 +205,9 @@ def check(schema: Any, content: Any, where: str) -> Any:
     try:
         return TypeAdapter(schema).validate_python(content)
     except ValidationError as problem:
-        raise InputError(f"{where}: {_sentence(content, problem)}") from None
+        kind = problem.errors(include_url=False)[0]["type"]
+        cure = "" if kind in _OURS[1:] else f"; {_CURE}"
+        raise InputError(f"{where}: {in_words(problem)}{cure}") from None
 
 
 def read_text(path: Path, what: str, largest: int = 20_000_000) -> str:
@@ -255,37 +257,15 @@ def _refusal(kind: str, why: str) -> PydanticCustomError:
     return PydanticCustomError(kind, "{why}", {"why": why})
 
 
-def in_words(content: Any, problem: ValidationError) -> str:
-    """The first problem of some content as a sentence that begins with its place."""
+def in_words(problem: ValidationError) -> str:
+    """The first problem as a sentence that begins with its place, e.g. ``annotations.3.kind``."""
     first = problem.errors(include_url=False)[0]
-    words, at = first["msg"], _place(content, list(first["loc"]))
+    words, place = first["msg"], ".".join(map(str, first["loc"]))
     for theirs, ours in (("Input should", "should"), ("Field required", "is missing")):
         words = words.replace(theirs, ours)
     if first["type"] not in (*_SAID_BY_PLACE, *_OURS, "value_error"):
         words = f"{words}, not {_shown(first['input'])}"
-    return f"{at}: {words}" if at else words
-
-
-def _sentence(content: Any, problem: ValidationError) -> str:
-    kind, whole = problem.errors(include_url=False)[0]["type"], in_words(content, problem)
-    return whole if kind in _OURS[1:] else f"{whole}; {_CURE}"
-
-
-def _place(content: Any, steps: list[int | str]) -> str:
-    """E.g. ``annotations[3] (id 'a7').events[0]``."""
-    text = ""
-    for step in steps:
-        if step == "[key]":
-            break
-        text += f"[{step}]" if isinstance(step, int) else f".{step}"
-        try:
-            content = content[step]
-        except (TypeError, KeyError, IndexError):
-            content = None
-        if isinstance(step, int) and isinstance(content, dict):
-            name = next((k for k in ("id", "name") if isinstance(content.get(k), str)), None)
-            text += f" ({name} {content[name][:64]!r})" if name else ""
-    return text.strip("._")
+    return f"{place}: {words}" if place else words
 
 
 def _shown(value: Any) -> str:
@@ -315,7 +295,7 @@ def settings(what: str) -> Callable[[type[T]], type[T]]:
             try:
                 init(self, **named)
             except ValidationError as problem:
-                raise InputError(f"{what} {in_words(named, problem)}") from None
+                raise InputError(f"{what} {in_words(problem)}") from None
 
         made.__init__ = checked
         return made

@@ -168,7 +168,7 @@ def _failed(error: Exception, debug: bool) -> int:
 
 def _wrong_use(error: Any) -> int:
     if isinstance(error.__cause__, ValidationError):  # the parser's own words name no value
-        error.message = in_words({}, error.__cause__)
+        error.message = in_words(error.__cause__)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else _NAME
     message = _one_line(error.format_message()).rstrip(".").replace("Value error, ", "")

@@ -22,7 +22,7 @@ from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.runs import OpenOptions
 from bridgetrack.pipeline.windows import parse_memory
 from bridgetrack.schema import options_of
-from bridgetrack.spread import Workers, connect, worth_it
+from bridgetrack.spread import connect, worth_it
 
 # ------------------------------------------------------------------ values
 
@@ -358,4 +358,4 @@ def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Any]:
         yield None
         return
     with connect(scheduler) as client:
-        yield Workers(client)
+        yield client

@@ -83,10 +83,9 @@ def read_ctc(
     nodes = nodes_of(labels)
     _check_presence(nodes, table, labels, path)
     edges = followers(nodes, table)
-    notes = _notes(nodes, edges, table)
     nodes["track_id"] = nodes["label"]
     nodes.insert(0, "id", np.arange(len(nodes), dtype=np.int64))
-    tracks = assemble_tracks(nodes, edges, labels.geometry, notes=notes, source=str(path))
+    tracks = assemble_tracks(nodes, edges, labels.geometry, source=str(path))
     return CtcTruth(tracks, labels, markers)
 
 
@@ -215,22 +214,6 @@ def followers(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:
     target = [row[same], by_label.first().reindex(child[:, 0]).to_numpy()]
     edges = {"source": np.concatenate(source), "target": np.concatenate(target)}
     return pd.DataFrame(edges).astype(np.int64).sort_values(["source", "target"], ignore_index=True)
-
-
-def _notes(nodes: pd.DataFrame, edges: pd.DataFrame, table: Table) -> tuple[str, ...]:
-    notes = []
-    _, children = np.unique(table[table[:, 3] != 0, 3], return_counts=True)
-    if only := int((children == 1).sum()):
-        notes.append(f"{only} tracks are the only child of their parent: they continue it")
-    frame = nodes["frame"].to_numpy(dtype=np.int64)
-    if gaps := int((frame[edges["target"]] - frame[edges["source"]] > 1).sum()):
-        notes.append(f"{gaps} edges bridge frames in which the cell is not drawn")
-    drawn = nodes.groupby("label")["frame"].agg(["min", "max"]).to_numpy()
-    if short := int((drawn != table[np.argsort(table[:, 0]), 1:3]).any(axis=1).sum()):
-        notes.append(f"{short} tracks are drawn in fewer frames than the table says")
-    if many := int((children > 2).sum()):
-        notes.append(f"{many} cells divide into three or more")
-    return tuple(notes)
 
 
 TABLE = "res_track.txt"

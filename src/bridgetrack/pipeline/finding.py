@@ -44,7 +44,7 @@ from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.segment import check_backend, segment_frame
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
-from bridgetrack.spread import Workers, spread
+from bridgetrack.spread import spread
 
 _LOOKING = 0.1
 """Share of a search that looking at the whole movie takes, about."""
@@ -172,8 +172,7 @@ class MaskJob:
         # Where they are chosen, cells at the edge are left out after the choice.
         inner = replace(finding.settings or SegmentationSettings(), clear_border=False)
         said = MaskAnswers(image.geometry) if answers is None else answers
-        workers = Workers.of(client)
-        reader = MaskReader(image, number, inner, said, finding.brought, workers)
+        reader = MaskReader(image, number, inner, said, finding.brought, client)
         known = finding.learned is not None and finding.learned.answers == reader.answered
         if finding.chooses and not known:
             finding = replace(finding, learned=(yield from learned_score(reader)))
