@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import geff_spec
 import numpy as np
 import pandas as pd
 import pytest
+from geff.core_io import write_arrays
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
@@ -15,6 +19,8 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.hypotheses.events import Event
+from bridgetrack.io.geff import write_geff
+from bridgetrack.io.results import read_link_scores
 
 FRAMES, PAIRS = 6, 5
 
@@ -77,6 +83,76 @@ def test_scores_of_trackastra(cells: Path, scores: Path) -> None:
     pd.concat([near, far]).to_csv(scores, index=False)
     with pytest.warns(BridgetrackWarning, match="100 of 200 links do not end in the next frame"):
         assert followed(bt.track(cells, link_scores=scores)) >= 0.9
+
+
+def candidates(
+    folder: Path, cells: Path, scores: Path, *, labels: bool = False, alone: str = ""
+) -> Path:
+    """A store as HOCT writes it (``hoct track --full-graph``); its cells have no labels.
+
+    Nodes are in no order, edges also skip a frame, and one that was not scored has -1. With
+    `alone`, the score has this name and edges have no other property.
+    """
+    nodes = pd.read_csv(cells).sample(frac=1, random_state=0).reset_index(drop=True)
+    row = {key: k for k, key in enumerate(zip(nodes["t"], nodes["label"], strict=True))}
+    links = [
+        (row[t, one], row[t + 1, two], score, 1.0)
+        for t, one, two, score in pd.read_csv(scores).itertuples(index=False, name=None)
+    ]
+    links += [(row[0, 1], row[2, 1], 0.9, 2.0), (row[0, 1], row[1, 9], -1.0, 1.0)]
+    table = pd.DataFrame(links, columns=["source", "target", "similarity", "delta_t"])
+    node_props = {name: nodes[name].to_numpy() for name in ("t", "y", "x")}
+    node_props |= {"z": np.zeros(len(nodes)), "bbox": np.zeros((len(nodes), 6), dtype=np.int64)}
+    node_props |= {"label": nodes["label"].to_numpy()} if labels else {}
+    edge_props = {
+        "distance": np.full(len(table), 4.0),
+        "delta_t": table["delta_t"].to_numpy(np.float32),
+        "similarity": table["similarity"].to_numpy(np.float32),
+        "solution": np.ones(len(table), dtype=bool),
+    }
+    edge_props = {alone: edge_props["similarity"]} if alone else edge_props
+    axes = [geff_spec.Axis(name=n, type="space" if n != "t" else "time") for n in "tzyx"]
+    metadata = geff_spec.GeffMetadata(
+        directed=True, axes=axes, node_props_metadata={}, edge_props_metadata={}
+    )
+
+    def props(found: dict[str, np.ndarray]) -> dict[str, dict[str, object]]:
+        return {name: {"values": values, "missing": None} for name, values in found.items()}
+
+    ends = table[["source", "target"]].to_numpy(np.uint64)
+    ids = np.arange(len(nodes), dtype=np.uint64)
+    write_arrays(folder, ids, props(node_props), ends, props(edge_props), metadata)
+    return folder
+
+
+@pytest.mark.parametrize(("labels", "alone"), [(False, ""), (True, ""), (False, "trust")])
+def test_scores_of_hoct(
+    cells: Path, scores: Path, tmp_path: Path, labels: bool, alone: str
+) -> None:
+    store = candidates(tmp_path / "full.geff", cells, scores, labels=labels, alone=alone)
+    with pytest.warns(BridgetrackWarning, match="1 of 101 links do not end in the next frame"):
+        scored = bt.track(cells, link_scores=store)
+    assert followed(scored) >= 0.9
+    same = bt.track(cells, link_scores=scores).tracks
+    pd.testing.assert_frame_equal(scored.tracks.edges, same.edges, rtol=1e-6)
+
+
+def test_stores_without_scores(cells: Path, scores: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere.csv"
+    pd.read_csv(cells).assign(y=lambda table: table["y"] + 2).to_csv(elsewhere, index=False)
+    store = candidates(tmp_path / "moved.geff", elsewhere, scores)
+    with (
+        pytest.warns(BridgetrackWarning, match="next frame"),
+        pytest.raises(InputError, match="100 of 100 links name cells that do not exist"),
+    ):
+        bt.track(cells, link_scores=store)
+    tracks = bt.track(cells).tracks
+    edges = tracks.edges.rename(columns={"score": "cost"})
+    for named, numbers in ((edges, "'cost', 'margin"), (edges[["source", "target"]], "none")):
+        write_geff(replace(tracks, edges=named), tmp_path / "other.geff")
+        with pytest.raises(InputError, match=f"its numbers are {numbers}"):
+            read_link_scores(tmp_path / "other.geff")
+        shutil.rmtree(tmp_path / "other.geff")
 
 
 def test_on_the_command_line(

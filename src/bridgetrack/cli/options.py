@@ -148,7 +148,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "link_scores": (
         "FILE",
         "Scores, 0 to 1, that another program gave to links: a table of frame, source, target "
-        "(labels) and score.",
+        "(labels) and score, as Trackastra writes it, or a GEFF store, as HOCT writes it "
+        "(--full-graph).",
     ),
     "axes": ("ORDER", "Axis order of the file, letters from TCZYX, e.g. TZYX."),
     "scale": (

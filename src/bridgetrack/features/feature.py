@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import Detections
@@ -309,6 +310,8 @@ class FeatureMatrix:
 # --- scores of links --------------------------------------------------------------------------
 
 _LARGEST_LOGIT = 4.0
+_SAME = 1.0
+"""Pixels within which two positions are those of one cell."""
 
 
 @dataclass(frozen=True)
@@ -325,11 +328,14 @@ class LinkScores:
     frame
         Of the earlier cell, shape (n,).
     source, target
-        Labels of both cells, shape (n,).
+        Labels of both cells, or their rows in `cells`, shape (n,).
     score
         How probable the link is, 0 to 1, shape (n,).
     name
         Where they came from, for messages.
+    cells
+        Frame and position in pixels of every cell that is not known by its label, shape
+        (m, 1 + ndim); None for labels. A cell of the movie within a pixel is the same.
 
     Raises
     ------
@@ -342,7 +348,9 @@ class LinkScores:
     target: Index
     score: Array
     name: str = "the link scores"
+    cells: Array | None = None
     _table: pd.Series = field(init=False, repr=False, compare=False)
+    _places: cKDTree = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         wrong = ~((self.score >= 0) & (self.score <= 1))
@@ -361,22 +369,42 @@ class LinkScores:
         tiny = 1 / (1 + np.exp(_LARGEST_LOGIT))
         odds = np.clip(self.score, tiny, 1 - tiny)
         object.__setattr__(self, "_table", pd.Series(np.log(odds / (1 - odds)), index))
+        places = None if self.cells is None else cKDTree(_far_apart(self.cells))
+        object.__setattr__(self, "_places", places)
 
     def __len__(self) -> int:
         return len(self.score)
 
     def values(self, detections: Detections, i: Index, j: Index) -> Array:
         """Logits of the links from rows `i` to rows `j`, 0 where unknown, shape of i."""
-        frame, label = detections.frame, detections.label
-        wanted = pd.MultiIndex.from_arrays([frame[i], label[i], label[j]])
+        frame = detections.frame
+        ends = [self._numbers(detections, rows) for rows in (i, j)]
+        wanted = pd.MultiIndex.from_arrays([frame[i], *ends])
         found = self._table.reindex(wanted).fillna(0.0).to_numpy(dtype=np.float64)
         return np.where(frame[j] == frame[i] + 1, found, 0.0)
 
     def matched(self, detections: Detections) -> int:
         """How many of the links join cells that are there."""
-        cells = pd.MultiIndex.from_arrays([detections.frame, detections.label])
+        number = self._numbers(detections, np.arange(len(detections)))
+        cells = pd.MultiIndex.from_arrays([detections.frame, number])
         ends = [
             pd.MultiIndex.from_arrays([self.frame + k, labels]).isin(cells)
             for k, labels in enumerate((self.source, self.target))
         ]
         return int((ends[0] & ends[1]).sum())
+
+    def _numbers(self, detections: Detections, rows: Index) -> Index:
+        """What source and target call some cells, -1 for one that they do not know."""
+        if self.cells is None:
+            return detections.label[rows]
+        place = (detections.position[rows] / detections.geometry.scale_array).T
+        if len(place) != self.cells.shape[1] - 1:
+            return np.full(len(rows), -1)
+        wanted = np.column_stack([detections.frame[rows], *place])
+        apart, number = self._places.query(_far_apart(wanted))
+        return np.where(apart <= _SAME, number, -1)
+
+
+def _far_apart(cells: Array) -> Array:
+    """Frames and positions of cells as points; those of different frames are never the same."""
+    return np.column_stack([2 * _SAME * cells[:, 0], cells[:, 1:]])

@@ -70,7 +70,7 @@ SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
     "frame": ("frame", "t", "source_frame", "frame_source", "time"),
     "source": ("source", "source_label", "label_source", "source_id", "from"),
     "target": ("target", "target_label", "label_target", "target_id", "to"),
-    "score": ("score", "link_score", "probability", "weight", "edge_weight", "p"),
+    "score": ("score", "link_score", "probability", "similarity", "weight", "edge_weight", "p"),
     "target_frame": ("target_frame", "frame_target"),
 }
 """Those of a table of scores of links, which names cells by their frames and labels."""

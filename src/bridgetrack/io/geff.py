@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bridgetrack.arrays import Index
+from bridgetrack.arrays import Array, Index
 from bridgetrack.detections.table import content
 from bridgetrack.errors import InputError
 from bridgetrack.files import as_path, in_one_go, program_version, writing
-from bridgetrack.io.columns import guess_columns
+from bridgetrack.io.columns import SCORE_COLUMNS, guess_columns, known_columns, shown
 from bridgetrack.io.csv import as_plain
 from bridgetrack.io.tables import are_times, count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
@@ -54,6 +54,46 @@ def read_geff(path: Path | str) -> Tracks:
         nodes = _nodes(found, metadata, names, frame, path)
         edges = edges[["source", "target"]] if metadata.directed else _forward(edges, nodes)
     return assemble_tracks(nodes, edges, geometry, source=str(path))
+
+
+def read_edge_scores(path: Path) -> tuple[pd.DataFrame, Array | None]:
+    """Read the scores of the edges of a GEFF store, which may be of candidates as HOCT writes them.
+
+    Returns a table of ``frame``, ``source``, ``target_frame``, ``target`` and ``score``, and None
+    where source and target are labels. In a store without labels they are rows of the array
+    returned, with the frame and the position of every cell. An edge whose score is missing or -1
+    (HOCT's mark of one that it did not score) is left out. Raises an `InputError` as `read_geff`
+    does, and if it is not clear which property of the edges is the score.
+    """
+    with reading(path, "a GEFF store"):
+        _refuse_unsafe(path)
+        found, edges, metadata = _graph(path)
+        _, names, frame = _axes(found, metadata, path)
+        _check_stored(path, names)
+    numbers = sorted(set(map(str, edges.select_dtypes("number"))) - {"source", "target"})
+    usual = known_columns(numbers, {"score": SCORE_COLUMNS["score"]})["score"]
+    if usual is None and len(numbers) != 1:
+        raise InputError(
+            f"{path}: which property of its edges is the score is not clear; name it similarity, "
+            f"score, probability or weight; its numbers are {shown(numbers) or 'none'}"
+        )
+    score = edges[usual or numbers[0]].to_numpy(dtype=np.float64)
+    edges = edges[np.isfinite(score) & (score != -1)]
+    edges = _forward(edges, pd.DataFrame({"id": found["id"], "frame": frame}))
+    ids = pd.Index(found["id"])
+    source, target = (ids.get_indexer(pd.Index(edges[end])) for end in ("source", "target"))
+    label, cells = _labels(found, frame), None
+    if label is None:
+        # a flat movie has a depth, too, where HOCT writes it
+        names = [name for name in names if len(names) < 3 or name != names[0] or found[name].any()]
+        cells = np.column_stack([frame, *(found[name].to_numpy(np.float64) for name in names)])
+        label = np.arange(len(found))
+    table = pd.DataFrame({
+        "frame": frame[source], "target_frame": frame[target],
+        "source": label[source], "target": label[target],
+        "score": score[np.isfinite(score) & (score != -1)],
+    })  # fmt: skip
+    return table, cells
 
 
 def is_geff(path: Path) -> bool:
@@ -267,12 +307,9 @@ def _nodes(
     elif radius in numeric:
         nodes["area"] = content(found[radius].to_numpy(dtype=np.float64), len(names))
     nodes["area"] = nodes["area"].where(nodes["area"] > 0, 1.0)
-    nodes["label"] = nodes.groupby("frame").cumcount() + 1
+    known = _labels(found, frame)
+    nodes["label"] = nodes.groupby("frame").cumcount() + 1 if known is None else known
     whole = set(found.select_dtypes("integer"))
-    for name in [n for n in ("label", "seg_id", "segmentation_id") if n in whole]:
-        if not nodes.assign(label=found[name]).duplicated(["frame", "label"]).any():
-            nodes["label"] = found[name].astype(np.int64)
-            break
     tracklet = (metadata.track_node_props or {}).get("tracklet")
     if tracklet in found:
         tracks = found[tracklet]
@@ -280,6 +317,16 @@ def _nodes(
             raise InputError(f"{path}: the tracklet property {tracklet} must be integers")
         nodes["track_id"] = tracks.astype(np.int64) + int(tracks.min() < 1) * (1 - tracks.min())
     return nodes
+
+
+def _labels(found: pd.DataFrame, frame: Index) -> Index | None:
+    """Labels of nodes; None where no property holds them."""
+    whole = set(found.select_dtypes("integer"))
+    for name in [n for n in ("label", "seg_id", "segmentation_id") if n in whole]:
+        label = found[name].to_numpy(dtype=np.int64)
+        if not pd.MultiIndex.from_arrays([frame, label]).has_duplicates:
+            return label
+    return None
 
 
 def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | None = None) -> None:

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bridgetrack.arrays import Index
 from bridgetrack.errors import InputError, OutputError, warn
 from bridgetrack.features.feature import LinkScores
 from bridgetrack.files import as_path, result_folder
 from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
-from bridgetrack.io.geff import is_geff, read_geff, read_trackmate, write_geff
+from bridgetrack.io.geff import is_geff, read_edge_scores, read_geff, read_trackmate, write_geff
 from bridgetrack.io.text_table import read_text_table
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
@@ -201,7 +203,9 @@ def read_link_scores(path: Path | str) -> LinkScores:
     path
         A table with a row per link: ``frame`` of the earlier cell, labels ``source`` and
         ``target``, and ``score`` (``probability``, ``weight``), 0 to 1; or that of Trackastra, with
-        ``source_frame``, ``source_label``, ``target_frame``, ``target_label``, ``weight``.
+        ``source_frame``, ``source_label``, ``target_frame``, ``target_label``, ``weight``. Or a
+        GEFF store whose edges have such a property, as HOCT writes it (``--full-graph``, edge
+        property ``similarity``); of any other names it must be the only number.
 
     Raises
     ------
@@ -213,6 +217,8 @@ def read_link_scores(path: Path | str) -> LinkScores:
     BridgetrackWarning
         If links were left out, because they end in another frame than the next.
     """
+    if is_geff(as_path(path)):
+        return _graph_scores(as_path(path))
     text = read_text_table(path)
     found = known_columns(text.header, SCORE_COLUMNS)
     later = found.pop("target_frame")
@@ -225,11 +231,28 @@ def read_link_scores(path: Path | str) -> LinkScores:
     *ends, score = (str(column) for column in found.values())
     links = np.stack([text.integers(column) for column in ends])
     values = text.numbers(score)
-    if later is not None and not (near := text.integers(later) == links[0] + 1).all():
+    if later is not None:
+        near = _to_the_next_frame(links[0], text.integers(later), path)
+        links, values = links[:, near], values[near]
+    frame, source, target = links
+    return LinkScores(frame, source, target, values, str(path))
+
+
+def _graph_scores(path: Path) -> LinkScores:
+    """Scores of the edges of a GEFF store."""
+    table, cells = read_edge_scores(path)
+    frame = table["frame"].to_numpy()
+    near = _to_the_next_frame(frame, table["target_frame"].to_numpy(), path)
+    source, target, score = (table[c].to_numpy()[near] for c in ("source", "target", "score"))
+    return LinkScores(frame[near], source, target, score, str(path), cells)
+
+
+def _to_the_next_frame(source: Index, target: Index, path: Path | str) -> NDArray[np.bool_]:
+    """Which links end in the next frame; warns if others do not."""
+    near = target == source + 1
+    if not near.all():
         warn(
             f"{path}: {np.sum(~near)} of {len(near)} links do not end in the next frame; they are "
             "left out"
         )
-        links, values = links[:, near], values[near]
-    frame, source, target = links
-    return LinkScores(frame, source, target, values, str(path))
+    return near
