@@ -49,7 +49,7 @@ def session(prior: Model | None = None, **suggest: float) -> ActiveSession:
     options = SuggestOptions(**suggest)  # type: ignore[arg-type]
     started = ActiveSession(plain_scene(), prior, options=options)
     steps = started.update()
-    assert started.adopt(run(steps) if prior else _first_update(options))
+    started.adopt(run(steps) if prior else _first_update(options))
     return started
 
 

@@ -18,7 +18,7 @@ COLOURS = {event: f"#{20 * k:02x}00ff" for k, event in enumerate(Event, 1)}
 def question(*alternatives, event, slot):
     """A question about a slot."""
     beliefs = (0.6, *(0.1 for _ in alternatives))
-    return Suggestion(event, alternatives, beliefs, slot, 0, 0.1, 0.9, "why", False)
+    return Suggestion(event, slot, "why", False, alternatives, beliefs)
 
 
 def named(cell):

@@ -12,7 +12,6 @@ import pytest
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.sample import (
     SampleOptions,
-    Verdict,
     draw_sample,
     exact_interval,
     read_sample,
@@ -76,9 +75,11 @@ def test_the_interval_covers_however_rare_errors_are() -> None:
 def test_judged_on_paper(tracks: Tracks, tmp_path: Path) -> None:
     sample = draw_sample(tracks, SampleOptions(4, seed=2))
     assert sample.accuracy is None
-    for number, verdict in enumerate((Verdict.RIGHT, Verdict.WRONG, Verdict.UNSURE)):
+    for number, verdict in enumerate(("yes", "no", "?")):
         sample = sample.judged(number, verdict)
     assert sample.left == (3,)
+    with pytest.raises(InputError, match="'maybe' is no answer"):
+        sample.judged(3, "maybe")
     path = write_sample(sample, tmp_path / "sample.csv")
     again = read_sample(path, tracks)
     assert again.verdicts == sample.verdicts

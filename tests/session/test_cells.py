@@ -41,7 +41,7 @@ def test_a_division_in_which_the_mothers_track_goes_on_names_the_frames():
     mother, daughter, asked = (CellRef(t, k, (0.0, 0.0)) for t, k in ((7, 1), (8, 2), (8, 3)))
     event = EventRef(Event.DIVIDE, (mother,), (daughter, asked))
     move = EventRef(Event.APPEAR, (), (asked,))
-    question = Suggestion(move, (event,), (0.6, 0.2), ("history", (8, 3)), 0, 0.1, 0.9, "", False)
+    question = Suggestion(move, ("history", (8, 3)), "", False, (event,), (0.6, 0.2))
     words = choice_words(event, question, lambda cell: "#5" if cell is asked else "#54")
     assert words == "is a sister of #54 in frame 8"
 

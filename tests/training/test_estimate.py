@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.stats import beta, t
 
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.training.estimate import (
-    UNKNOWN,
-    ErrorEstimate,
-    estimate_accuracy,
-    right_share,
-)
+from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy, weights_of_kinds
 
 POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
+
+
+def estimated(wrong: np.ndarray, part: np.ndarray | None = None) -> ErrorEstimate:
+    """By errors that all weigh alike."""
+    return estimate_accuracy(wrong, np.ones(len(wrong)), wrong, part)
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,57 +25,56 @@ POPULATION = np.array([900.0, 40.0, 0.0, 0.0, 30.0, 30.0, 0.0, 0.0])
 def test_the_interval_holds_the_estimate(seed: int, n: int, random: bool) -> None:
     rng = np.random.default_rng(seed)
     wrong = (rng.random(n) < rng.random()).astype(float)
-    event = rng.integers(0, len(Event), n).astype(np.int8)
-    population = rng.integers(0, 100, len(Event)).astype(float)
-    population[0] += 1
-    part = rng.integers(0, n, n)
+    weight, part = rng.integers(1, 100, n).astype(float), rng.integers(0, n, n)
     seen = wrong * (rng.random(n) < 0.5)
-    found = estimate_accuracy(wrong, event, population, random, part, seen)
+    found = estimate_accuracy(wrong, weight, seen, None if random else part)
     assert 0 <= found.low <= found.accuracy <= found.high <= 1
-    assert found.n_annotations == n
-    assert sum(count for _, count, _ in found.per_event) == n
-    assert sum(good for _, _, good in found.per_event) == pytest.approx(n - wrong.sum())
-    assert found.parts == len(np.unique(part))
+    assert (found.n_annotations, found.random) == (n, random)
+    assert found.right == pytest.approx(n - wrong.sum())
+    assert found.parts == (n if random else len(np.unique(part)))
     order = rng.permutation(n)
-    again = estimate_accuracy(
-        wrong[order], event[order], population, random, part[order], seen[order]
-    )
+    how = wrong[order], weight[order], seen[order], None if random else part[order]
+    again = estimate_accuracy(*how)
     assert (again.low, again.high) == pytest.approx((found.low, found.high))
-    assert found.to_json()["random"] is random
+    assert found.to_json()["random"] is random and found.to_json()["annotations"] == n
 
 
 @pytest.mark.parametrize(("n", "errors"), [(20, 1), (50, 10)])
 def test_random_annotations_have_the_exact_interval(n: int, errors: int) -> None:
     """That of Clopper and Pearson, save for dividing the variance by n - 1."""
-    wrong = np.zeros(n)
-    wrong[:errors] = 1
-    found = estimate_accuracy(wrong, np.zeros(n, dtype=np.int8), POPULATION, True)
+    found = estimated((np.arange(n) < errors).astype(float))
     low = beta(n - errors, errors + 1).ppf(0.025)
     high = beta(n - errors + 1, errors).ppf(0.975)
     assert found.accuracy == pytest.approx(1 - errors / n)
     assert found.low == pytest.approx(low, abs=0.01)
     assert found.high == pytest.approx(high, abs=0.01)
+    assert found.words.startswith(f"about {100 * found.accuracy:.1f} %")
 
 
-@pytest.mark.parametrize("random", [True, False])
-def test_without_errors_the_interval_is_exact(random: bool) -> None:
-    found = estimate_accuracy(np.zeros(40), np.zeros(40, dtype=np.int8), POPULATION, random)
+def test_without_errors_the_interval_is_exact() -> None:
+    found = estimated(np.zeros(40))
     assert (found.accuracy, found.high) == (1, 1)
-    assert found.low == pytest.approx(0.025 ** (1 / 40))
-    pairs = np.arange(40) // 2
-    found = estimate_accuracy(np.zeros(40), np.zeros(40, dtype=np.int8), POPULATION, random, pairs)
-    assert found.low == pytest.approx(0.025 ** (1 / 20))
+    assert found.low == pytest.approx(0.025 ** (1 / 40)) and found.says_something
+    assert estimated(np.zeros(40), np.arange(40) // 2).low == pytest.approx(0.025 ** (1 / 20))
+    assert not estimated(np.zeros(4)).says_something, "few answers would alarm for nothing"
+
+
+@pytest.mark.parametrize(("accuracy", "n"), [(0.99, 10), (0.8, 60)])
+def test_random_answers_cover(accuracy: float, n: int) -> None:
+    rng = np.random.default_rng(3)
+    found = [estimated((rng.random(n) > accuracy).astype(float)) for _ in range(400)]
+    assert sum(one.low <= accuracy <= one.high for one in found) >= 0.9 * 400
 
 
 def test_errors_that_cluster_are_covered() -> None:
     """Parts of four answers that are right or wrong together: four answers are one."""
     rng = np.random.default_rng(5)
-    part, event = np.repeat(np.arange(25), 4), np.zeros(100, dtype=np.int8)
+    part = np.repeat(np.arange(25), 4)
     inside = np.zeros(2)
     for _ in range(200):
         wrong = np.repeat((rng.random(25) < 0.1).astype(float), 4)
         for k, given_part in enumerate((part, None)):
-            found = estimate_accuracy(wrong, event, POPULATION, True, given_part)
+            found = estimated(wrong, given_part)
             inside[k] += found.low <= 0.9 <= found.high
     assert inside[0] >= 0.93 * 200
     assert inside[1] < 0.85 * 200
@@ -88,9 +87,8 @@ def test_few_parts_cover_the_truth_as_often_as_they_say(parts: int) -> None:
     inside = 0
     for _ in range(400):
         share = rng.beta(0.45, 1.05, parts)
-        wrong = (rng.random(len(part)) < share[part]).astype(float)
-        _, low, high = right_share(np.ones(len(part)), wrong, part)
-        inside += low <= 0.7 <= high
+        found = estimated((rng.random(len(part)) < share[part]).astype(float), part)
+        inside += found.low <= 0.7 <= found.high
     assert inside / 400 >= 0.93
 
 
@@ -100,12 +98,12 @@ def test_parts_in_which_errors_do_not_hang_together_count_as_more() -> None:
     wrong[[4, 5, 9]] = 1
     n = 0.15 * 0.85 / (10 / 9 * (1.7**2 + 0.7**2 + 8 * 0.3**2) / 20**2)
     n *= (t(19).ppf(0.975) / t(9).ppf(0.975)) ** 2
-    found = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, pairs)
+    found = estimated(wrong, pairs)
     assert found.low == pytest.approx(beta(0.85 * n, 0.15 * n + 1).ppf(0.025))
     assert found.high == pytest.approx(beta(0.85 * n + 1, 0.15 * n).ppf(0.975))
+    assert "in 10 independent regions" in found.words
     # All in one part, there is nothing to see of it: worth one answer.
-    one = estimate_accuracy(wrong, np.zeros(20, dtype=np.int8), POPULATION, True, 0 * pairs)
-    assert one.low == pytest.approx(beta(0.85, 1.15).ppf(0.025))
+    assert estimated(wrong, 0 * pairs).low == pytest.approx(beta(0.85, 1.15).ppf(0.025))
 
 
 def test_answers_are_worth_no_more_than_their_weights_leave() -> None:
@@ -113,22 +111,21 @@ def test_answers_are_worth_no_more_than_their_weights_leave() -> None:
     weight, wrong = np.ones(10), np.zeros(10)
     weight[0], wrong[0] = 0.1, 1
     n, p = 9.1**2 / 9.01, 0.1 / 9.1
-    accuracy, low, high = right_share(weight, wrong, np.arange(10))
-    assert accuracy == pytest.approx(1 - p)
-    assert low == pytest.approx(1 - beta(n * p + 1, n - n * p).ppf(0.975))
-    assert high == pytest.approx(1 - beta(n * p, n - n * p + 1).ppf(0.025))
+    found = estimate_accuracy(wrong, weight, wrong)
+    assert found.accuracy == pytest.approx(1 - p)
+    assert found.low == pytest.approx(1 - beta(n * p + 1, n - n * p).ppf(0.975))
+    assert found.high == pytest.approx(1 - beta(n * p, n - n * p + 1).ppf(0.025))
 
 
 def test_what_the_final_model_has_learned_widens_the_upper_end() -> None:
-    wrong, event = np.zeros(30), np.zeros(30, dtype=np.int8)
+    wrong, alike = np.zeros(30), np.ones(30)
     wrong[:4] = 1
-    plain = estimate_accuracy(wrong, event, POPULATION, True)
-    learned = estimate_accuracy(wrong, event, POPULATION, True, None, np.zeros(30))
+    plain = estimated(wrong)
+    learned = estimate_accuracy(wrong, alike, np.zeros(30))
     assert (learned.accuracy, learned.low) == (plain.accuracy, plain.low)
     assert plain.high < learned.high == 1
     seen = np.minimum(wrong, np.arange(30) < 2)
-    some = estimate_accuracy(wrong, event, POPULATION, True, None, seen)
-    alone = estimate_accuracy(seen, event, POPULATION, True)
+    some, alone = estimate_accuracy(wrong, alike, seen), estimated(seen)
     assert (some.accuracy, some.low, some.high) == (plain.accuracy, plain.low, alone.high)
 
 
@@ -137,28 +134,25 @@ def test_kinds_count_as_often_as_they_occur() -> None:
     event = np.repeat([Event.MOVE, Event.DIVIDE], 20).astype(np.int8)
     wrong = np.repeat([0.0, 1.0], 20)
     population = np.array([960.0, 40, 0, 0, 0, 0, 0, 0])
-    found = estimate_accuracy(wrong, event, population, False)
-    assert found.accuracy == pytest.approx(0.96)
-    assert estimate_accuracy(wrong, event, population, True).accuracy == pytest.approx(0.5)
-    # however many of each were annotated
-    few = estimate_accuracy(wrong[:25], event[:25], population, False)
-    assert few.accuracy == pytest.approx(0.96)
+
+    def right(n: int, population: np.ndarray) -> float:
+        weight = weights_of_kinds(event[:n], population)
+        found = estimate_accuracy(wrong[:n], weight, wrong[:n], np.arange(n))
+        assert "provided the cells you annotated are representative" in found.words
+        assert ("correct less often on them" in found.words) == (found.accuracy > 0.9)
+        return found.accuracy
+
+    assert right(40, population) == pytest.approx(0.96)
+    assert right(25, population) == pytest.approx(0.96), "however many of each were annotated"
     # a kind that the tracked movie does not have counts as half an event
-    absent = np.array([99.5, 0, 0, 0, 0, 0, 0, 0])
-    found = estimate_accuracy(wrong, event, absent, False)
-    assert found.accuracy == pytest.approx(0.995)
+    assert right(40, np.array([99.5, 0, 0, 0, 0, 0, 0, 0])) == pytest.approx(0.995)
 
 
-@pytest.mark.parametrize("random", [True, False])
-def test_answers_that_leave_several_events_weigh_what_the_others_do(random: bool) -> None:
+def test_answers_that_leave_several_events_weigh_what_the_others_do() -> None:
     event = np.repeat([Event.MOVE, Event.DIVIDE, -1], [10, 10, 20]).astype(np.int8)
-    wrong = np.repeat([0.0, 1.0], 20)
-    population = np.array([960.0, 40, 0, 0, 0, 0, 0, 0])
-    found = estimate_accuracy(wrong, event, population, random)
-    assert found.accuracy == pytest.approx(0.5)
-    assert found.per_event == (("move", 10, 10.0), ("divide", 10, 10.0), (UNKNOWN, 20, 0.0))
-    only = estimate_accuracy(wrong[10:], event[20:].repeat(2)[:30], population, random)
-    assert only.accuracy == pytest.approx(1 / 3)
+    weight = weights_of_kinds(event, np.array([960.0, 40, 0, 0, 0, 0, 0, 0]))
+    assert weight[[0, 10, 20]] == pytest.approx([96.0, 4.0, 50.0])
+    assert (weights_of_kinds(event[20:], POPULATION) == 1).all()
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
@@ -168,21 +162,21 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     event = np.repeat([Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR], [60, 25, 10, 10])
     event = event.astype(np.int8)
     truth = 1 - float(POPULATION @ rates) / POPULATION.sum()
-    inside = 0
+    inside, weight = 0, weights_of_kinds(event, POPULATION)
     for _ in range(200):
         wrong = (rng.random(len(event)) < rates[event]).astype(float)
-        found = estimate_accuracy(wrong, event, POPULATION, False)
+        found = estimate_accuracy(wrong, weight, wrong, np.arange(len(event)))
         inside += found.low <= truth <= found.high
     assert 0.9 <= inside / 200 <= 1.0
 
 
 @pytest.mark.parametrize(("right", "told"), [(4.0, True), (5.0, False)])
 def test_a_model_that_is_mostly_wrong_is_warned_of(right: float, told: bool) -> None:
-    found = ErrorEstimate(0.4, 0.1, 0.8, 10, False, (("move", 10, right),)).warnings
+    found = ErrorEstimate(0.4, 0.1, 0.8, 10, right, False, 10).warnings
     assert [("wrong in 60 %" in str(note)) for note in found] == [True] * told
 
 
 @pytest.mark.parametrize(("n", "words"), [(1, "the only held-out answer"), (2, "all 2 held-out")])
 def test_without_errors_the_lower_end_is_told(n: int, words: str) -> None:
-    found = estimate_accuracy(np.zeros(n), np.zeros(n, dtype=np.int8), POPULATION, True)
+    found = estimated(np.zeros(n))
     assert words in found.words and f"at least {100 * found.low:.1f} %" in found.words

@@ -75,7 +75,7 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     assert trained.estimate is not None
     assert trained.estimate.n_annotations == 30
     assert trained.estimate.parts < 30, "chosen answers side by side count as one"
-    unseen = 30 - sum(share for *_, share in trained.estimate.per_event)
+    unseen = 30 - trained.estimate.right
     data = build_training_set(confirmed(plain_scene(), some_true(30)))
     start = errors_of(TrackingModel(data), bad_prior().weights).sum()
     assert unseen < start

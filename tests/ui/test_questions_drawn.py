@@ -23,7 +23,7 @@ MOVE = EventRef(Event.MOVE, (MOTHER,), (HERE,))
 def question(*alternatives, event=MOVE, slot=("fate", (3, 1))):
     """A question, by default about the mother."""
     beliefs = (0.6, *(0.1 for _ in alternatives))
-    return Suggestion(event, alternatives, beliefs, slot, 0, 0.1, 0.9, "why", False)
+    return Suggestion(event, slot, "why", False, alternatives, beliefs)
 
 
 def named(cell):

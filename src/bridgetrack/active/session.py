@@ -1,17 +1,17 @@
 """One annotator at work: questions, answers, updates of the model, and when to stop. No window.
 
     session = ActiveSession(scene, model)
-    run_and_adopt = lambda: session.adopt(run(session.update()))
-    run_and_adopt()                         # the first questions
-    while not session.verdict().stop:
-        suggestion = session.next()         # at once, from the queue
+    learn = lambda: session.adopt(run(session.update()))
+    learn()                                 # the first questions
+    while (suggestion := session.next()) is not None:
         session.answer(suggestion)          # yes, that is right
         if session.wants_update:
-            run_and_adopt()                 # in a program with a window: in the background
+            learn()                         # in a program with a window: in the background
 
 Only `update` takes long. It works on a snapshot that is taken when it is called, touches nothing of
 the session, and may run in another thread; `adopt` (on the thread that owns the session) takes
-over its result, except for what was answered meanwhile. A result that is out of date is refused.
+over its result. A question is open as long as no annotation settles it: what was answered meanwhile
+is not asked again, and an answer that is taken back asks again.
 
 000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
 Here the bounds and outputs found before are recycled and only annotated components are looked at,
@@ -20,17 +20,9 @@ which takes a fraction of a second. The objective is that of `training.train`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from bridgetrack.active.accuracy import (
-    Point,
-    Verdict,
-    estimate_from,
-    expected_finds,
-    random_answers,
-    verdict_on,
-)
+from bridgetrack.active.accuracy import advice, estimate_so_far
 from bridgetrack.active.suggester import believe_steps, n_doubtful, rank_steps
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.annotation import (
@@ -39,14 +31,13 @@ from bridgetrack.annotations.annotation import (
     Annotation,
     EventRef,
     Kind,
-    Slot,
     describe_event,
 )
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural, sentence
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingStep
@@ -80,7 +71,6 @@ of one that begins at the starting weights."""
 class Update:
     """Result of `ActiveSession.update`, to be given to `ActiveSession.adopt`."""
 
-    number: int  # of the update in the session
     annotations: AnnotationSet  # what it learned from
     scene: Scene  # the movie with these annotations
     suggestions: tuple[Suggestion, ...]  # the next questions
@@ -128,7 +118,7 @@ def errors_on_answers(scene: Scene, learned: Learned) -> dict[str, float]:
 
 
 class ActiveSession:
-    """State of active learning on one movie.
+    """State of active learning on one movie: what is asked, what was answered, what comes next.
 
     It stays close to the model that it starts from, the shipped one if None. Answers are kept with
     those of the window, or, if None, in memory, beginning with the scene's annotations; those that
@@ -149,17 +139,9 @@ class ActiveSession:
         self.answers = answers or AutosavingStore(
             None, annotations.geometry, AnswerHistory(annotations)
         )
-        self.queue: tuple[Suggestion, ...] = ()  # suggestions computed ahead, the next one first
-        self.points: tuple[Point, ...] = ()  # the progress curve, one point per adopted update
-        self._given: list[tuple[Suggestion, Annotation]] = []
+        self.queue: tuple[Suggestion, ...] = ()  # questions computed ahead, the best first
+        self._answered: tuple[Suggestion, ...] = ()  # questions that were answered, the latest last
         self.last: Update | None = None  # what was adopted last
-        self._number = 0
-
-    def begun_anew(self, scene: Scene, prior: Model) -> ActiveSession:
-        """The same session where learning starts from another model."""
-        other = ActiveSession(scene, prior, self.answers, self.options)
-        other.points, other._given = self.points, self._given
-        return other
 
     # ------------------------------------------------------------------ questions and answers
 
@@ -173,17 +155,30 @@ class ActiveSession:
         """The annotations that are answers to questions."""
         return tuple(a for a in self.annotations if a.source in (RANDOM, SUGGESTED))
 
-    def next(self) -> Suggestion | None:
-        """The next suggestion, without removing it; None if an `update` must find more.
+    @property
+    def open(self) -> list[Suggestion]:
+        """Questions computed ahead that are not settled, in their order."""
+        return [s for s in self.queue if self.settled_by(s) is None]
 
-        Where a random one is owed, as answers came while an update was under way, it comes first.
+    @property
+    def taken_back(self) -> tuple[Suggestion, ...]:
+        """The latest questions whose answers are gone, in the order of answering."""
+        n = len(self._answered)
+        while n and self.settled_by(self._answered[n - 1]) is None:
+            n -= 1
+        return self._answered[n:]
+
+    def next(self) -> Suggestion | None:
+        """The next question; None if an `update` must find more.
+
+        One whose answer was taken back comes first; then, where answers came while an update was
+        under way so that a random one is owed, that one.
         """
-        counted = self.counted
-        left = [s for s in self.queue if self.settled_by(s) is None]
+        left, counted = self.open, self.counted
         due = int((len(counted) + 1) * self.options.random_share + 1e-9)
         if sum(a.source == RANDOM for a in counted) < due:
             left.sort(key=lambda s: not s.random)
-        return left[0] if left else None
+        return next(iter((*self.taken_back, *left)), None)
 
     def settled_by(self, asked: Suggestion) -> Annotation | None:
         """The annotation that answers a question; None if it is open.
@@ -200,42 +195,16 @@ class ActiveSession:
                     return a
         return None
 
-    def settle(self, asked: Suggestion) -> bool:
-        """Ask a question no more where it was answered by other ways; whether it was."""
-        found = self.settled_by(asked)
-        if found is not None:
-            self._given.append((asked, found))
-            self._drop(asked)
-        return found is not None
+    def remember(self, asked: Suggestion) -> None:
+        """Ask a question that is settled again, should its answer be taken back."""
+        self._answered = _without(self._answered, asked)
+        back = self.taken_back
+        self._answered = (*self._answered[: len(self._answered) - len(back)], asked, *back)
 
-    def taken_back(self) -> Suggestion | None:
-        """The first of the latest questions whose answers are gone; None where none is."""
-        back = None
-        while self._given and self._given[-1][1].id not in self.annotations:
-            back, _ = self._given.pop()
-        return back
-
-    def postpone(self, asked: Suggestion) -> bool:
-        """Put a question behind the others; whether there are others."""
-        self._drop(asked)
-        others, self.queue = self.queue, (*self.queue, asked)
-        return bool(others)
-
-    def put_first(self, asked: Suggestion, before: Suggestion | None) -> None:
-        """Put a question in front, and behind it the one that was in view."""
-        self._drop(asked)
-        if before is not None and all(s.slot != before.slot for s in self.queue):
-            self.queue = (before, *self.queue)
-        self.queue = (asked, *self.queue)
-
-    def _drop(self, asked: Suggestion) -> None:
-        self.queue = tuple(s for s in self.queue if s.slot != asked.slot)
-
-    @property
-    def denied(self) -> Suggestion | None:
-        """The question that was answered last, where the answer was no."""
-        asked, noted = self._given[-1] if self._given else (None, None)
-        return asked if noted is not None and noted.kind == Kind.REJECT else None
+    def postpone(self, asked: Suggestion) -> None:
+        """Put a question behind the others."""
+        self._answered = _without(self._answered, asked)
+        self.queue = (*_without(self.queue, asked), asked)
 
     def answer(
         self,
@@ -261,17 +230,14 @@ class ActiveSession:
                 f"frame {frame}, which is asked; give an event of that cell, or answer that you "
                 "cannot tell"
             )
-        if self.denied is suggestion:
-            (_, no), past = self._given.pop(), self.answers.history.past
-            if past and past[-1].added == (no,):
-                self.answers.undo()
-        same, holds = chosen.key == suggestion.event.key, kind == Kind.CONFIRM
-        right = None if kind == Kind.CANNOT_TELL else same and holds
+        said, past = self.settled_by(suggestion), self.answers.history.past
+        if said is not None and said.kind == Kind.REJECT and past and past[-1].added == (said,):
+            self.answers.undo()
+        holds = kind == Kind.CONFIRM and chosen.key == suggestion.event.key
+        right = None if kind == Kind.CANNOT_TELL else holds
         source = RANDOM if suggestion.random else SUGGESTED
         [noted], _ = self.answers.answer([(kind, chosen)], source, seconds, right)
-        settled = chosen.slots if holds else ()
-        self.queue = _without(self.queue, {*settled, suggestion.slot})
-        self._given.append((suggestion, noted))
+        self.remember(suggestion)
         return noted
 
     # ------------------------------------------------------------------ updates
@@ -283,13 +249,17 @@ class ActiveSession:
             return True
         now, before = self.annotations, self.last.annotations
         changes = sum(a.id not in before for a in now) + sum(a.id not in now for a in before)
-        return changes >= UPDATE_EVERY or (len(self.queue) < 2 and changes > 0)
+        return changes >= UPDATE_EVERY or (changes > 0 and len(self.open) < 2)
 
     @property
     def exhausted(self) -> bool:
         """Whether an update found nothing to ask, and nothing was answered since."""
         last = self.last
-        return last is not None and not self.queue and last.annotations == self.annotations
+        return last is not None and last.annotations == self.annotations and not self.open
+
+    def begin_anew(self, scene: Scene, prior: Model) -> None:
+        """Learn from another model; no update that is under way may be adopted then."""
+        self.scene, self.prior, self.last, self.queue = scene, prior, None, ()
 
     def update(self, tracking: Tracking | None = None) -> Steps[Update]:
         """Learn from all answers so far and find the next questions.
@@ -299,9 +269,8 @@ class ActiveSession:
         while the generator runs: it may be driven by another thread, closed at any time to cancel,
         and its result goes to `adopt`.
         """
-        self._number += 1
-        number, scene, answers, options = self._number, self.scene, self.annotations, self.options
-        last, prior, clicks = self.last, self.prior, len(self.counted)
+        scene, answers, options = self.scene, self.annotations, self.options
+        last, prior, n = self.last, self.prior, len(self.counted)
 
         def steps() -> Steps[Update]:
             yield begin("Collecting answers")
@@ -313,9 +282,8 @@ class ActiveSession:
             learned = yield from learn_answers(now, prior, population, earlier)
             known = known_solution(tracking, now, learned.weights)
             beliefs = yield from believe_steps(now, learned.weights, known)
-            asked = yield from rank_steps(now, beliefs, QUEUE, options, clicks)
+            asked = yield from rank_steps(now, beliefs, QUEUE, options, n)
             return Update(
-                number=number,
                 annotations=answers,
                 scene=now,
                 suggestions=tuple(asked),
@@ -327,50 +295,41 @@ class ActiveSession:
 
         return steps()
 
-    def adopt(self, update: Update) -> bool:
-        """Take over an update; False (and nothing changes) where a newer one is in place."""
-        if self.last is not None and update.number <= self.last.number:
-            return False
-        self.last = update
-        self.scene = update.scene
-        gone = _slots_of(a for a in self.annotations if a.id not in update.annotations)
-        self.queue = _without(update.suggestions, gone)
-        now = replace(self.effort, estimate=self.estimate())
-        # others were taken back
-        self.points = (*(p for p in self.points if p.clicks <= now.clicks), now)
-        return True
+    def adopt(self, update: Update) -> None:
+        """Take over an update."""
+        self.last, self.scene, self.queue = update, update.scene, update.suggestions
 
     # ------------------------------------------------------------------ how good, how long
-
-    @property
-    def effort(self) -> Point:
-        """Clicks and time so far."""
-        counted = self.counted
-        return Point(len(counted), sum(a.seconds or 0.0 for a in counted))
 
     def estimate(self) -> ErrorEstimate | None:
         """Share of right events in the tracking as it is now, with its 95 % interval.
 
-        From answers to random suggestions only; None while there are none. See
-        `accuracy.estimate_from`.
+        From answers to random questions only; None while there are none.
         """
         seen = {} if self.last is None else self.last.errors
-        return estimate_from(random_answers(self.scene, self.annotations, seen, self.options))
+        return estimate_so_far(self.scene, self.annotations, seen, self.options.seed)
 
-    def verdict(self) -> Verdict:
-        """Whether to go on, as a sentence for people."""
-        counted = self.counted
-        finds = expected_finds(counted, [1.0 - s.beliefs[0] for s in self.queue if not s.random])
-        return verdict_on(finds, self.estimate(), len(counted))
+    @property
+    def report(self) -> str:
+        """How far people are, how accurate the tracking is, and whether to go on, in words."""
+        counted, estimate = self.counted, self.estimate()
+        if not counted:
+            return ""
+        words = [f"{plural(len(counted), 'question')} answered."]
+        if self.last is not None and self.last.doubtful:
+            words.append(f"Events less than 90 % certain: at most {self.last.doubtful:,}.")
+        elif self.last is not None:
+            words.append("Every event is at least 90 % certain.")
+        if estimate is None:
+            words.append("An estimate of accuracy appears after the first random questions.")
+        elif estimate.says_something:
+            words.append(sentence(estimate.words))
+        else:
+            few = plural(estimate.n_annotations, "random question")
+            words.append(f"{few} so far: too few to say how accurate it is.")
+        return " ".join([*words, sentence(advice(counted, estimate))])
 
 
-def _slots_of(annotations: Iterable[Annotation]) -> frozenset[Slot]:
-    """Slots that annotations name."""
-    return frozenset(s for a in annotations for e in a.events for s in e.slots)
-
-
-def _without(
-    queue: Sequence[Suggestion], slots: frozenset[Slot] | set[Slot]
-) -> tuple[Suggestion, ...]:
-    """Suggestions none of whose slots is among some."""
-    return tuple(s for s in queue if not slots.intersection(s.event.slots))
+def _without(questions: tuple[Suggestion, ...], asked: Suggestion) -> tuple[Suggestion, ...]:
+    """The others about other slots."""
+    return tuple(s for s in questions if s.slot != asked.slot)

@@ -33,9 +33,6 @@ from bridgetrack.pipeline.tracking import choose_events
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.tracks.table import certainty_of
 
-TEMPERATURE = 1.0
-"""Margin at which uncertainty has dropped to 1/e, in units of the task loss."""
-
 DOUBTFUL = float(np.log(9))
 """Margin of an event that is 90 % certain."""
 
@@ -58,23 +55,17 @@ class Beliefs:
     solution: Solution  # the chosen hypotheses
     # reduced cost of every hypothesis, infinite where annotations exclude it, shape (H,)
     cost: Array
-    # sum of ``exp(-cost / TEMPERATURE)`` over the hypotheses of every slot, shape (S,)
-    total: Array
+    total: Array  # sum of ``exp(-cost)`` over the hypotheses of every slot, shape (S,)
     # belief in each kind of event at every slot, rows summing to 1, shape (S, len(Event))
     kinds: Array
     margin: Array  # lower bound on the margin of chosen hypotheses, NaN for others, shape (H,)
     scores: Array  # of every hypothesis, shape (H,)
 
-    @property
-    def uncertainty(self) -> Array:
-        """How unsure the model is of every chosen hypothesis, 0 to 1, shape (H,)."""
-        return np.exp(-self.margin / TEMPERATURE)
-
 
 def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:
     """Track a movie under its annotations, unless that is done, and say what the model believes.
 
-    Beliefs are ``exp(-cost / TEMPERATURE)``, normalised slot by slot. The reduced cost of a
+    Beliefs are ``exp(-cost)``, normalised slot by slot. The reduced cost of a
     hypothesis bounds from below what the whole objective loses when it is forced to hold, so that
     beliefs of the chosen ones are never too small.
     """
@@ -86,7 +77,7 @@ def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None
     cost = np.maximum(reduced_costs(problem, scores, solution), 0.0)
     cost[solution.chosen] = 0.0
     cost = np.where(allowed, cost, np.inf)
-    weight = np.exp(-cost / TEMPERATURE)
+    weight = np.exp(-cost)
     total = np.asarray(problem.by_slot @ weight)
     of_kind = scene.hypotheses.event[:, None] == np.arange(len(Event))
     kinds = np.asarray(problem.by_slot @ (weight[:, None] * of_kind))
@@ -256,11 +247,11 @@ def rank_steps(
     column, slot = open_questions(scene, beliefs, asked)
     rarity = beliefs.kinds[slot] @ rarity_of_kinds(scene, beliefs)
     # Of events with the same bound those come first whose alternatives are more probable.
-    best = np.lexsort((-beliefs.total[slot], -beliefs.uncertainty[column] * rarity))
+    best = np.lexsort((-beliefs.total[slot], -np.exp(-beliefs.margin[column]) * rarity))
     best = best[apart(scene, column[best], TRIED * k, options.separation)]
     column, slot, rarity = column[best], slot[best], rarity[best]
     beliefs = yield from exact_steps(scene, beliefs, np.union1d(column, chosen))
-    order = np.argsort(-beliefs.uncertainty[column] * rarity, kind="stable")
+    order = np.argsort(-np.exp(-beliefs.margin[column]) * rarity, kind="stable")
     order = order[np.isfinite(beliefs.margin[column[order]])]
     order = order[~np.isin(column[order], chosen)][:k]
     chance, picked = (
@@ -314,7 +305,6 @@ def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: 
         slot=slot_name(scene, slot),
         hypothesis=column,
         margin=margin,
-        uncertainty=float(beliefs.uncertainty[column]),
         reason=reason,
         random=random,
     )
@@ -340,13 +330,13 @@ def ranked(
     """Events that could explain a slot: the chosen one first, then by what they would cost.
 
     The confidence of the chosen event is that of the tables (`certainty_of` its margin); the others
-    share what is left by ``exp(-cost / TEMPERATURE)``.
+    share what is left by ``exp(-cost)``.
 
     `columns` are all hypotheses at the slot, with their reduced costs, whether they are chosen, and
     their margins where they are, all of shape (k,).
     """
     excluded = ~scene.constraints.allowed[columns]
-    weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost) / TEMPERATURE))
+    weight = np.where(excluded, 0.0, np.exp(-np.where(chosen, 0.0, cost)))
     share, rest = weight / max(float(weight.sum()), 1e-12), float(weight[~chosen].sum())
     if chosen.sum() == 1 and rest > 0 and not np.isnan(margin[chosen]).any():
         sure = certainty_of(margin[chosen])[0]

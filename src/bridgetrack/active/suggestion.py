@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -49,36 +50,47 @@ class Suggestion:
     event
         The proposed event, which the present tracking holds, with its cells (frame, label and
         position in pixels).
-    alternatives
-        Other events of the same slot, the most plausible first; at most a few.
-    beliefs
-        How probable `event` is, by its margin, and each of `alternatives`, summing to 1 at most.
     slot
         ``("fate", (frame, label))`` or ``("history", (frame, label))``: what is asked, whatever the
         model.
-    hypothesis
-        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
-    margin
-        How much worse the best tracking without the event scores, at least; infinite where
-        nothing else is possible.
-    uncertainty
-        How unsure the model is of it, 0 to 1: what it was ranked by.
     reason
         Why it is asked, as a sentence without a full stop, for people.
     random
         Whether it was drawn at random from all cells. Only answers to these tell how accurate
         the tracking is; their annotations have the source ``RANDOM``.
+    alternatives
+        Other events of the same slot, the most plausible first; at most a few.
+    beliefs
+        How probable `event` is, by its margin, and each of `alternatives`, summing to 1 at most.
+    hypothesis
+        Row of the event in ``scene.hypotheses`` of the scene that it was suggested for.
+    margin
+        How much worse the best tracking without the event scores, at least; infinite where
+        nothing else is possible.
+    number
+        Of the event in a sample of the tracks, from 0: it is judged without a word on what the
+        model thinks of it, and changes nothing. None where the model asks.
     """
 
     event: EventRef
-    alternatives: tuple[EventRef, ...]
-    beliefs: tuple[float, ...]
     slot: Slot
-    hypothesis: int
-    margin: float
-    uncertainty: float
     reason: str
     random: bool
+    alternatives: tuple[EventRef, ...] = ()
+    beliefs: tuple[float, ...] = (1.0,)
+    hypothesis: int = -1
+    margin: float = math.inf
+    number: int | None = None
+
+    @property
+    def uncertainty(self) -> float:
+        """How unsure the model is of it, 0 to 1."""
+        return math.exp(-self.margin)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it is judged as one of a sample of the tracks."""
+        return self.number is not None
 
     @property
     def listed(self) -> tuple[EventRef, ...]:
@@ -137,7 +149,7 @@ class Suggestion:
             "event": _event_json(self.event),
             "alternatives": [_event_json(e) for e in self.alternatives],
             "beliefs": [round(b, 4) for b in self.beliefs],
-            "margin_at_least": None if self.margin == float("inf") else round(self.margin, 4),
+            "margin_at_least": round(self.margin, 4) if math.isfinite(self.margin) else None,
             "uncertainty": round(self.uncertainty, 4),
         }
 

@@ -10,7 +10,6 @@ was taught with. The interval is that of Clopper and Pearson: it covers the trut
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -38,22 +37,13 @@ POPULATIONS = {
 _COLUMNS = ("number", "of", "seed", "frame", "event", "cells", "next", "place", "what", "right")
 
 
-class Verdict(StrEnum):
-    """What somebody said of an event after looking at it."""
-
-    OPEN = ""
-    RIGHT = "yes"
-    WRONG = "no"
-    UNSURE = "?"
-
-
 _WORDS = {
-    "": Verdict.OPEN,
-    **dict.fromkeys(("yes", "y", "1", "true", "right"), Verdict.RIGHT),
-    **dict.fromkeys(("no", "n", "0", "false", "wrong"), Verdict.WRONG),
-    **dict.fromkeys(("?", "unsure", "u"), Verdict.UNSURE),
+    "": "",
+    **dict.fromkeys(("yes", "y", "1", "true", "right"), "yes"),
+    **dict.fromkeys(("no", "n", "0", "false", "wrong"), "no"),
+    **dict.fromkeys(("?", "unsure", "u"), "?"),
 }
-"""What may be written for each."""
+"""What may be written for each verdict; for none where nobody has looked."""
 
 
 @settings("the sample:")
@@ -137,33 +127,34 @@ class Sample:
     population
         How many events it was drawn from.
     events, verdicts
-        The events in the order they were drawn, and one verdict each.
+        The events in the order they were drawn, and for each ``"yes"``, ``"no"``, ``"?"``, or
+        nothing where nobody has looked.
     """
 
     options: SampleOptions
     population: int
     events: tuple[EventRef, ...]
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[str, ...]
 
     @property
     def left(self) -> tuple[int, ...]:
         """Numbers, from 0, of events that nobody has looked at."""
-        return tuple(k for k, said in enumerate(self.verdicts) if said == Verdict.OPEN)
+        return tuple(k for k, said in enumerate(self.verdicts) if not said)
 
-    def judged(self, number: int, verdict: Verdict | str) -> Sample:
+    def judged(self, number: int, verdict: str) -> Sample:
         """The same with a verdict on the event with this number, from 0."""
-        said = (*self.verdicts[:number], Verdict(verdict), *self.verdicts[number + 1 :])
+        if verdict not in _WORDS:
+            raise InputError(f"{verdict!r} is no answer; say yes, no or ?")
+        said = (*self.verdicts[:number], _WORDS[verdict], *self.verdicts[number + 1 :])
         return replace(self, verdicts=said)
 
     @property
     def accuracy(self) -> SampledAccuracy | None:
         """What it says of the result; None as long as no event is judged."""
-        right = self.verdicts.count(Verdict.RIGHT)
-        judged = right + self.verdicts.count(Verdict.WRONG)
-        if not judged:
+        right, wrong, unsure = (self.verdicts.count(said) for said in ("yes", "no", "?"))
+        if not right + wrong:
             return None
-        unsure = self.verdicts.count(Verdict.UNSURE)
-        return SampledAccuracy(self.options.of, right, judged, unsure, self.population)
+        return SampledAccuracy(self.options.of, right, right + wrong, unsure, self.population)
 
     def holds_for(self, tracks: Tracks) -> bool:
         """Whether it would be drawn from these tracks, too."""
@@ -189,7 +180,7 @@ def draw_sample(tracks: Tracks, options: SampleOptions | None = None) -> Sample:
     order = np.random.default_rng([options.seed, len(table)]).permutation(len(table))
     drawn = table.iloc[order[: options.count]]
     events = tuple(table_events(tracks, drawn))
-    return Sample(options, len(table), events, (Verdict.OPEN,) * len(events))
+    return Sample(options, len(table), events, ("",) * len(events))
 
 
 # ---------------------------------------------------------------------- files
@@ -208,7 +199,7 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
             **_named(event),
             "place": " ".join(f"{p:.0f}" for p in event.cells[0].position),
             "what": describe_event(event),
-            "right": verdict.value,
+            "right": verdict,
         }
         for number, (event, verdict) in enumerate(
             zip(sample.events, sample.verdicts, strict=True), 1
@@ -246,8 +237,6 @@ def read_sample(path: Path | str, tracks: Tracks) -> Sample:
         )
     if not len(text.cells):
         raise InputError(f"{text.source}: there are no events in it")
-    if text.cells[["of", "seed"]].drop_duplicates().shape[0] > 1:
-        raise InputError(f"{text.source}: the rows come from several samples; give one at a time")
     of: Any = str(text.cells["of"].iloc[0]).strip()
     options = SampleOptions(len(text.cells), of, int(text.integers("seed")[0]))
     sample = draw_sample(tracks, options)
@@ -267,7 +256,7 @@ def _check_same(sample: Sample, text: TextTable) -> None:
         )
 
 
-def _verdicts(text: TextTable) -> list[Verdict]:
+def _verdicts(text: TextTable) -> list[str]:
     said = text.cells["right"].str.strip().str.lower()
     wrong = (~said.isin(list(_WORDS))).to_numpy()
     text.refuse(wrong, lambda k: f"{said.iloc[k]!r} is no answer; write yes, no or ?")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import EventRef, Kind
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError, sentence
 from bridgetrack.evaluation.sample import (
     Sample,
     SampleOptions,
-    Verdict,
     draw_sample,
     read_sample,
     write_sample,
@@ -25,19 +24,7 @@ from bridgetrack.pipeline.project import SAMPLE
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
-
-_VERDICTS = {
-    Kind.CONFIRM: Verdict.RIGHT,
-    Kind.REJECT: Verdict.WRONG,
-    Kind.CANNOT_TELL: Verdict.UNSURE,
-}
-
-
-@dataclass(frozen=True)
-class SampleQuestion(Suggestion):
-    """Whether an event of a sample is right, without a word on what the model thinks of it."""
-
-    number: int = 0  # in the sample, from 0
+_VERDICTS = {Kind.CONFIRM: "yes", Kind.REJECT: "no", Kind.CANNOT_TELL: "?"}
 
 
 class SampleCheck:
@@ -53,9 +40,8 @@ class SampleCheck:
         self._movie = movie
         self.sample: Sample | None = None  # what was drawn last, with its verdicts
         self.running = False  # whether its events are asked about now
-        self._given: list[int] = []  # numbers of events judged since it was begun
         self.holds = False  # whether the present tracks are those that it was drawn from
-        self._looked_for = False
+        self._looked_for = False  # in the project, as soon as there were tracks
         movie.movie_changed.connect(self._forget)
         movie.scene_changed.connect(self._forget)
         movie.tracking_changed.connect(self._resume)
@@ -84,10 +70,9 @@ class SampleCheck:
             return done if self.holds else f"{done} The tracks have changed since; start again."
         if accuracy is None:
             return "None of these events could be judged."
-        since = (
-            "" if self.holds else " The tracks have changed since: this is about the earlier ones."
-        )
-        return f"{sentence(accuracy.words)}{since}"
+        changed = "The tracks have changed since: this is about the earlier ones."
+        words = sentence(accuracy.words)
+        return words if self.holds else f"{words} {changed}"
 
     def begin(self, count: int) -> None:
         """Draw some events of the present tracks; go on with those drawn before, or draw more.
@@ -109,24 +94,28 @@ class SampleCheck:
             sample = replace(sample, verdicts=said + sample.verdicts[len(said) :])
         if not sample.left:
             raise InputError(f"all {len(sample.events)} events have been judged already")
-        self.running, self._given, self.holds = True, [], True
+        self.running = self.holds = True
         self._keep(sample)
 
     def stop(self) -> None:
         """Ask no more for now; what was said stays."""
-        self.running = False
-        self.changed.emit()
-        self.ended.emit()
+        if self.running:
+            self.running = False
+            self.changed.emit()
+            self.ended.emit()
 
-    def next(self) -> SampleQuestion | None:
+    def next(self) -> Suggestion | None:
         """The next event that nobody has looked at."""
         sample = self.sample
         if sample is None or not sample.left:
             return None
-        number = min(sample.left)
-        return _question(sample.events[number], number, len(sample.events))
+        number, n = sample.left[0], len(sample.events)
+        event = sample.events[number]
+        reason = f"number {number + 1} of {n} drawn at random; it changes nothing in the tracks"
+        slot = ("fate" if event.sources else "history"), event.cells[0].cell
+        return Suggestion(event, slot, reason, random=True, number=number)
 
-    def judge(self, asked: SampleQuestion, kind: Kind) -> None:
+    def judge(self, asked: Suggestion, kind: Kind) -> None:
         """Note what somebody saw.
 
         Raises
@@ -134,23 +123,21 @@ class SampleCheck:
         OutputError
             Where it cannot be written down; nothing has changed then.
         """
-        if self.sample is not None:
+        if self.sample is not None and asked.number is not None:
             self._keep(self.sample.judged(asked.number, _VERDICTS[kind]))
-            self._given.append(asked.number)
 
     @property
     def can_take_back(self) -> bool:
-        """Whether something was said since it was begun."""
-        return bool(self._given)
+        """Whether some event was judged."""
+        return self.sample is not None and len(self.sample.left) < len(self.sample.events)
 
-    def take_back(self) -> SampleQuestion | None:
-        """The event that was judged last, without its verdict; None where there is none."""
-        if self.sample is None or not self._given:
-            return None
-        number = self._given[-1]
-        self._keep(self.sample.judged(number, Verdict.OPEN))
-        self._given.pop()
-        return _question(self.sample.events[number], number, len(self.sample.events))
+    def take_back(self) -> bool:
+        """Forget the last verdict, so that its event is next; whether there is one."""
+        sample = self.sample
+        if sample is None or not self.can_take_back:
+            return False
+        self._keep(sample.judged(max(k for k, said in enumerate(sample.verdicts) if said), ""))
+        return True
 
     def _keep(self, sample: Sample) -> None:
         if self.path is not None:
@@ -159,7 +146,7 @@ class SampleCheck:
         self.changed.emit()
 
     def _forget(self) -> None:
-        self.sample, self._given = None, []
+        self.sample = None
         self.running = self.holds = self._looked_for = False
         self.changed.emit()
 
@@ -174,20 +161,3 @@ class SampleCheck:
         self._looked_for = True
         self.holds = self.sample is not None and self.sample.holds_for(tracking.tracks)
         self.changed.emit()
-
-
-def _question(event: EventRef, number: int, count: int) -> SampleQuestion:
-    cell = event.cells[0]
-    what = "fate" if event.sources else "history"
-    return SampleQuestion(
-        event=event,
-        alternatives=(),
-        beliefs=(1.0,),
-        slot=(what, cell.cell),
-        hypothesis=-1,
-        margin=0.0,
-        uncertainty=0.0,
-        reason=f"number {number + 1} of {count} drawn at random; it changes nothing in the tracks",
-        random=True,
-        number=number,
-    )

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from bridgetrack.active.accuracy import Report, report_of
 from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.cells import CellNames
-from bridgetrack.session.check import SampleCheck, SampleQuestion
+from bridgetrack.session.check import SampleCheck
 from bridgetrack.session.training import Trainer
 
 if TYPE_CHECKING:
@@ -69,9 +68,9 @@ class Questions:
         return self._movie.busy(JOB)
 
     @property
-    def report(self) -> Report:
+    def report(self) -> str:
         """How far it is, in words."""
-        return report_of(self.active)
+        return "" if self.active is None else self.active.report
 
     @property
     def ended(self) -> bool:
@@ -86,7 +85,11 @@ class Questions:
     @property
     def denied(self) -> bool:
         """Whether no was said to the question in view, and not yet what happened instead."""
-        return self.active is not None and self.active.denied is self.current is not None
+        active, asked = self.active, self.current
+        if active is None or asked is None or asked.sampled:
+            return False
+        said = active.settled_by(asked)
+        return said is not None and said.kind == Kind.REJECT
 
     def name(self, cell: CellRef) -> str:
         """What a cell is called: the same as long as a question and its follow-up stand."""
@@ -117,14 +120,13 @@ class Questions:
 
     def show(self) -> None:
         """Bring the question into view, the next one where there is none."""
-        active = self.active
         if self.current is None:
             self.current = self._next()
         if self.current is not None:
             self.away = False
             self._since = time.monotonic()
             self.look.emit(self.current)
-        elif active is not None and not self._exhausted:
+        elif not self._exhausted:
             self._update()
         self.changed.emit()
 
@@ -136,15 +138,15 @@ class Questions:
     def take_keys(self, asking: bool) -> None:
         """Keys answer the question from now on, or they do not."""
         self.asking = asking
-        if not (asking or self.engaged) and (self.check.running or self.denied):
-            self.current = None
-        if not (asking or self.engaged) and self.check.running:
-            self.check.stop()
         if asking:
             self.engaged = True
             self.show()
-        else:
-            self.changed.emit()
+            return
+        if not self.engaged:
+            if self.check.running or self.denied:
+                self.current = None
+            self.check.stop()
+        self.changed.emit()
 
     def check_sample(self, count: int) -> None:
         """Ask about some events of the present tracks that are drawn at random.
@@ -161,26 +163,23 @@ class Questions:
     def take_back(self) -> bool:
         """Ask again about the event of the sample that was judged last; whether there is one."""
         back = self.check.take_back()
-        if back is not None:
-            self.current, self.check.running = back, True
+        if back:
+            self.current = None
             self.wanted.emit()
-        return back is not None
+        return back
 
     def pass_on(self, asked: Suggestion) -> None:
         """Ask a question later."""
-        active = None if self.check.running else self.active
         if self.denied:
             self._advance()
-        elif active is None:
-            self._movie.message.emit(
-                "hint", "This is the next question. Press U if you cannot tell."
-            )
+        elif asked.sampled or self.active is None:
+            words = "This is the next question. Press U if you cannot tell."
+            self._movie.message.emit("hint", words)
         else:
-            other = self._next() if active.postpone(asked) else None
-            if other is None or other is asked:
+            self.active.postpone(asked)
+            self.current = self._next()
+            if self.current is asked:
                 self._movie.message.emit("hint", "This is the only question at the moment.")
-            else:
-                self.current = other
 
     def _advance(self) -> None:
         """Go to the next question at once; everything else comes after."""
@@ -203,7 +202,7 @@ class Questions:
     def answered_by(self, kind: Kind, event: EventRef) -> bool:
         """Take what was said elsewhere as the answer to the question in view; whether it is."""
         asked = self.current
-        if asked is None or isinstance(asked, SampleQuestion) or self.active is None:
+        if asked is None or asked.sampled:
             return False
         if kind == Kind.CONFIRM and asked.slot in event.slots:
             self.reply(asked, kind, event)
@@ -226,7 +225,7 @@ class Questions:
 
         Where the question lists nothing else, or it was asked already, it goes on.
         """
-        if self.denied or isinstance(asked, SampleQuestion) or not asked.alternatives:
+        if self.denied or not asked.alternatives:
             self.reply(asked, Kind.REJECT)
         elif self._write(asked, Kind.REJECT, None):
             self._since = time.monotonic()
@@ -238,7 +237,7 @@ class Questions:
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
         try:
-            if isinstance(asked, SampleQuestion):
+            if asked.sampled:
                 self.check.judge(asked, kind)
             elif active is not None:
                 noted = active.answer(asked, event, kind, seconds=seconds)
@@ -255,18 +254,19 @@ class Questions:
         if self._writing:
             return
         self.problem = ""
-        sampling, asked = self.check.running, self.current
-        active = None if sampling else self.active
-        if active is not None and (back := active.taken_back()) is not None:
-            active.put_first(back, None if asked is back else asked)
-            self.current = back if self.engaged else None
-            if self.engaged:
-                self.show()
-        elif active is not None and asked is not None and active.settle(asked):
-            self._advance()
-            return
+        active, asked = self.active, self.current
+        if active is not None and not self.check.running:
+            back = active.taken_back
+            if back and back[0] is not asked:
+                self.current = None
+                if self.engaged:
+                    self.show()
+            elif asked is not None and active.settled_by(asked) is not None:
+                active.remember(asked)
+                self._advance()
+                return
         self._settle()
-        if sampling and not self.asking:
+        if self.check.running and not self.asking:
             self.wanted.emit()
 
     # ------------------------------------------------------------------ learning
@@ -319,7 +319,7 @@ class Questions:
         if learned or old is None or movie.scene is None or movie.answers is None:
             return
         movie.cancel(JOB)
-        self.active = old.begun_anew(movie.scene, movie.start)
+        old.begin_anew(movie.scene, movie.start)
         self._update()
 
     # ------------------------------------------------------------------ what happens elsewhere

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from bridgetrack.active.accuracy import says_something
 from bridgetrack.annotations.annotation import NOUN, Annotation
 from bridgetrack.errors import sentence
 from bridgetrack.hypotheses.events import Event
@@ -112,7 +111,7 @@ class Trainer:
         outcome = self.outcome
         if outcome is not None and self.training is not None:
             estimate = training.estimate
-            right = [estimate.words] if estimate and says_something(estimate) else []
+            right = [estimate.words] if estimate and estimate.says_something else []
             words = (*map(sentence, [*right, training.words]), *outcome.words)
             self.training = training
             better = None

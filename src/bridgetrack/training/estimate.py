@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,12 @@ from scipy.special import stdtrit
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import Note, NoteKind, plural
 from bridgetrack.evaluation.sample import exact_interval
-from bridgetrack.hypotheses.events import Event
-
-UNKNOWN = "unknown"
-"""Kind of event of answers that allow several events, such as rejections."""
 
 HARDER = 0.02
 """Difference in accuracy between movie and answers above which it is explained."""
+
+_WIDEST = 0.4
+"""Width of the interval up to which an estimate is told."""
 
 
 @dataclass(frozen=True)
@@ -30,131 +29,87 @@ class ErrorEstimate:
     low: float
     high: float
     n_annotations: int  # annotations it is based on
+    right: float  # how many of these are right; parts of one where it leaves several events
     random: bool  # whether they were drawn at random, which makes the estimate unbiased
-    # for each kind of event: name, how many, how many right; `UNKNOWN` for answers that do not say
-    # which event is right
-    per_event: tuple[tuple[str, int, float], ...]
     # number of independent parts: regions of the movie, or single annotations if they were drawn
-    # one by one; 0 if not known
-    parts: int = 0
+    # one by one
+    parts: int
+
+    @property
+    def says_something(self) -> bool:
+        """Whether it is narrow enough to be told; estimates of few answers jump and alarm."""
+        return self.high - self.low <= _WIDEST
 
     @property
     def words(self) -> str:
         """The estimate as a sentence."""
+        n, where = self.n_annotations, ""
         scope = "" if self.random else ", provided the cells you annotated are representative"
-        if all(right > n - 1e-9 for _, n, right in self.per_event):
+        if 1 < self.parts < n:
+            where = f" in {self.parts} independent regions of the movie"
+        if self.right > n - 1e-9:
+            one = "the only held-out answer was"
+            found = f"all {n} held-out answers{where} were" if n > 1 else one
             return (
                 f"at least {100 * self.low:.1f} % of all events of the movie are correct{scope} "
-                f"(95 % confidence interval up to 100 %: {self._all_right})"
+                f"(95 % confidence interval up to 100 %: {found} predicted correctly)"
             )
+        harder = ""
+        if not self.random and self.accuracy >= self.right / n + HARDER:
+            harder = "; the answers are about difficult events, and the model is correct less "
+            harder += "often on them"
         return (
             f"about {100 * self.accuracy:.1f} % of all events of the movie are correct{scope} "
             f"(95 % confidence interval {100 * self.low:.1f}-{100 * self.high:.1f} %, from "
-            f"{plural(self.n_annotations, 'held-out answer')}{self._where}){self._harder}"
+            f"{plural(n, 'held-out answer')}{where}){harder}"
         )
 
     @property
     def warnings(self) -> tuple[Note, ...]:
         """A warning where the model is wrong more often than not."""
-        if self._right >= 0.5:
+        wrong = 1.0 - self.right / self.n_annotations
+        if wrong <= 0.5:
             return ()
         words = (
-            f"on held-out annotations the model is wrong in {100 * (1 - self._right):.0f} % of the "
-            "cases: do not use it; check that the annotations belong to these labels, and that "
-            "most labels are single cells"
+            f"on held-out annotations the model is wrong in {100 * wrong:.0f} % of the cases: do "
+            "not use it; check that the annotations belong to these labels, and that most labels "
+            "are single cells"
         )
         return (Note(NoteKind.WARNING, words),)
 
-    @property
-    def _right(self) -> float:
-        """Share of right answers."""
-        return sum(share for *_, share in self.per_event) / max(self.n_annotations, 1)
-
-    @property
-    def _where(self) -> str:
-        if not 1 < self.parts < self.n_annotations:
-            return ""
-        return f" in {self.parts} independent regions of the movie"
-
-    @property
-    def _harder(self) -> str:
-        if self.random or self.accuracy < self._right + HARDER:
-            return ""
-        return (
-            "; the answers are about difficult events, and the model is correct less often on them"
-        )
-
-    @property
-    def _all_right(self) -> str:
-        if self.n_annotations == 1:
-            return "the only held-out answer was predicted correctly"
-        return f"all {self.n_annotations} held-out answers{self._where} were predicted correctly"
-
     def to_json(self) -> dict[str, Any]:
         """The estimate as JSON values."""
-        return {
-            "accuracy": self.accuracy,
-            "low": self.low,
-            "high": self.high,
-            "annotations": self.n_annotations,
-            "random": self.random,
-            "parts": self.parts,
-            "per_event": [
-                {"event": name, "annotations": n, "right": right}
-                for name, n, right in self.per_event
-            ],
-        }
+        names = {"n_annotations": "annotations"}
+        return {names.get(name, name): value for name, value in asdict(self).items()}
 
 
-def estimate_accuracy(
-    wrong: Array,
-    event: NDArray[np.int8],
-    population: Array,
-    random: bool,
-    part: Index | None = None,
-    seen: Array | None = None,
-    chance: Index | None = None,
-) -> ErrorEstimate:
-    """Estimate the share of right events of a movie from errors (A,) on held-out annotations.
+def weights_of_kinds(event: NDArray[np.int8], population: Array) -> Array:
+    """Weights of annotations that people chose, by the kinds of events that they say hold (A,).
 
-    Annotations rarely occur in the proportions of the movie: rare events are sought out. So
-    every annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
-    (len(Event),)) divided by the annotations of it; drawn at random all weigh alike, or in inverse
-    proportion to their ``chance`` (A,) of being drawn. Kinds without
-    any annotation are taken to err as the others do, and annotations whose ``event`` (A,) is -1, as
-    they leave several, weigh what the others do on average. ``part`` (A,) says which annotations
-    are not independent: for those that people chose, the component of each, since they answer about
-    cells side by side, where errors hang together; for those drawn one by one, nothing. ``seen``
-    (A,) are the errors of the final model, which has learned from them. See `right_share`.
+    They rarely occur in the proportions of the movie: rare events are sought out. So every
+    annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
+    (len(Event),)) divided by the annotations of it. Kinds without any annotation are taken to err
+    as the others do, and annotations whose event is -1, as they leave several, weigh what the
+    others do on average.
     """
-    weight = np.ones(len(wrong)) if chance is None else 1.0 / chance
-    known = event >= 0
-    if not random and known.any():
+    weight, known = np.ones(len(event)), event >= 0
+    if known.any():
         counts = np.bincount(event[known], minlength=len(population))
         # a kind that was annotated, and that the tracked movie does not have, still counts
         weight[known] = np.maximum(population, 0.5)[event[known]] / counts[event[known]]
         weight[~known] = weight[known].mean()
-    part = np.arange(len(wrong)) if part is None else part
-    accuracy, low, high = right_share(weight, wrong, part, seen)
-    names = {**{int(kind): kind.key for kind in Event}, -1: UNKNOWN}
-    per_event = tuple(
-        (name, int((event == kind).sum()), float((1.0 - wrong)[event == kind].sum()))
-        for kind, name in names.items()
-        if (event == kind).any()
-    )
-    parts = len(np.unique(part))
-    return ErrorEstimate(accuracy, low, high, len(wrong), random, per_event, parts)
+    return weight
 
 
-def right_share(
-    weight: Array, wrong: Array, part: Index, seen: Array | None = None
-) -> tuple[float, float, float]:
-    """Share that is right and its 95 % interval, from errors (A,) of a sample.
+def estimate_accuracy(
+    wrong: Array, weight: Array, seen: Array, part: Index | None = None
+) -> ErrorEstimate:
+    """Share of events that are right and its 95 % interval, from errors (A,) of a sample.
 
     Assumes that the sample is drawn with probabilities in inverse proportion to ``weight`` (A,),
     and that different parts are drawn independently; within a part errors may hang together at
-    will. How errors lie together in the movie does not matter where each answer was drawn by
-    itself: then each is a part.
+    will, as where people answer about cells side by side. Without ``part`` (A,) each was drawn at
+    random by itself; then it does not matter how errors lie together in the movie.
 
     The share of errors is the weighted mean ``p``. With ``z_c = sum_{a in c} weight_a (wrong_a -
     p)`` for each of m parts its variance is ``v = m / (m - 1) sum_c z_c**2 / (sum weight)**2``, so
@@ -167,13 +122,14 @@ def right_share(
     for surveys: without errors it ends at 1 and begins at ``0.025 ** (1 / n)``.
 
     Held-out errors are those of models that learned from less than the final one, which errs
-    rather less; on what it has ``seen`` it errs rather too little. Where these errors are given,
-    the upper end is the larger of both, so that it holds whichever the truth is nearer to.
+    rather less; on what it has ``seen`` (A,) it errs rather too little. The upper end is the larger
+    of both, so that it holds whichever the truth is nearer to.
     """
-    error, low, high = _errors(weight, wrong, part)
-    if seen is not None:
-        low = min(low, _errors(weight, np.minimum(seen, wrong), part)[1])
-    return 1.0 - error, 1.0 - high, 1.0 - low
+    parts = np.arange(len(wrong)) if part is None else part
+    error, low, high = _errors(weight, wrong, parts)
+    low = min(low, _errors(weight, np.minimum(seen, wrong), parts)[1])
+    right, m = float((1.0 - wrong).sum()), len(np.unique(parts))
+    return ErrorEstimate(1.0 - error, 1.0 - high, 1.0 - low, len(wrong), right, part is None, m)
 
 
 def _errors(weight: Array, wrong: Array, part: Index) -> tuple[float, float, float]:

@@ -43,7 +43,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps, begin
-from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
+from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy, weights_of_kinds
 from bridgetrack.training.fit import (
     CONFIDENT,
     UNUSUAL,
@@ -309,11 +309,10 @@ def _estimated(
 ) -> ErrorEstimate:
     """How accurate the model of some weights (d,) is."""
     data, seen = target.data, errors_of(target, weights)
-    if not data.drawn.all():
-        part = data.annotation_sample
-        return estimate_accuracy(unseen, data.event, population, False, part, seen)
-    # Drawn one by one, they are independent even if errors in the movie are not.
-    return estimate_accuracy(unseen, data.event, population, True, None, seen, chance=data.drawn)
+    if data.drawn.all():
+        return estimate_accuracy(unseen, 1.0 / data.drawn, seen)
+    weight = weights_of_kinds(data.event, population)
+    return estimate_accuracy(unseen, weight, seen, data.annotation_sample)
 
 
 def _check(features: FeatureSet, sources: Sequence[Scene], options: TrainingOptions) -> None:

@@ -35,7 +35,6 @@ from bridgetrack.session.cells import (
     question_words,
     shown_diameter,
 )
-from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent
@@ -344,7 +343,7 @@ class AnnotatePanel(Panel):
         self._on_frame()
         self.stop.setVisible(asked is not None)
         # What the model thinks would sway whoever checks it.
-        self.choices.setVisible(not isinstance(asked, SampleQuestion))
+        self.choices.setVisible(asked is None or not asked.sampled)
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
         for part in (self.question, self.frames):
@@ -404,6 +403,6 @@ _INSTEAD = (
 
 
 def _reason(asked: Suggestion) -> str:
-    if isinstance(asked, SampleQuestion):
+    if asked.sampled:
         return f"{asked.reason[0].upper()}{asked.reason[1:]}."
     return f"Why this one: {asked.reason}."

@@ -13,7 +13,6 @@ from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, Name, by_label
 from bridgetrack.arrays import Array
-from bridgetrack.session.check import SampleQuestion
 from bridgetrack.ui.looks import LOOKS, PROPOSAL, rgba
 from bridgetrack.ui.picking import Mode
 
@@ -132,7 +131,7 @@ class Drawing:
             return
         look = LOOKS[asked.kind]
         # The belief would sway who checks a sample.
-        belief = "" if isinstance(asked, SampleQuestion) else f", {percent(asked.beliefs[0])}"
+        belief = "" if asked.sampled else f", {percent(asked.beliefs[0])}"
         who = asked.asked if asked.slot[0] == "fate" else asked.event.cells[0]  # who does it
         words = f"{self.view.name(who)} {look.sign} {look.name}{belief}"
         words += f" (frame {self.view.frame} in view)"

@@ -1,4 +1,4 @@
-"""Plots in panels: accuracy by clicks, numbers of tracks, family trees."""
+"""Plots in panels: numbers of tracks, family trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from qtpy.QtCore import QEvent, Signal
 
-from bridgetrack.active.accuracy import Point
 from bridgetrack.arrays import Array, Index
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
@@ -25,11 +24,6 @@ class Plot(pg.PlotWidget):
     def __init__(self) -> None:
         super().__init__(background=None)
         self.setToolTip("The wheel zooms, dragging moves; right click, Export…: saves it")
-
-    def draw_band(self, x: Array, low: Array, high: Array) -> None:
-        """Shade what lies between two lines, shapes (n,)."""
-        edges = [self.plot(x, y, pen=None) for y in (low, high)]
-        self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
 
     def _follow_theme(self) -> None:
         pen = pg.mkPen(self.palette().windowText().color())
@@ -99,26 +93,11 @@ class NumberPlot(Plot):
         def steps(name: str) -> np.ndarray:
             return np.repeat(np.r_[1.0, table[name].to_numpy()], 2)[:-1]
 
-        self.draw_band(edges, steps("low"), steps("high"))
+        band = [self.plot(edges, steps(name), pen=None) for name in ("low", "high")]
+        self.addItem(pg.FillBetweenItem(*band, brush=pg.mkBrush(*_BAND)))
         self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
         self.setXRange(0, float(edges[-1]), padding=0.02)
         self.setYRange(0, 1, padding=0.03)
-
-    def show_progress(self, points: Sequence[Point]) -> bool:
-        """The estimated accuracy by clicks, with the band in which it lies with 95 %; if any."""
-        self.clear()
-        known = [(p.clicks, p.estimate) for p in points if p.estimate is not None]
-        if not known:
-            return False
-        clicks = np.array([n for n, _ in known], dtype=np.float64)
-        accuracy, low, high = 100 * np.array([(e.accuracy, e.low, e.high) for _, e in known]).T
-        self.draw_band(clicks, low, high)
-        pen = pg.mkPen(_LINE, width=2)
-        self.plot(clicks, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
-        self.setXRange(0, max(float(clicks[-1]), 10.0), padding=0.02)
-        self.setYRange(max(float(low.min()) - 5, 0.0), 100, padding=0.08)
-        self.name_axes("clicks", "right events, %")
-        return True
 
     def name_axes(self, bottom: str, left: str) -> None:
         """What the axes show; the words of the left one lie above it, where a low plot has room."""

@@ -11,7 +11,6 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import plural
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.plots import NumberPlot
 from bridgetrack.ui.widgets import button, fitted, heading, tell, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -35,9 +34,6 @@ class TrainPanel(Panel):
             button("Train", "Learn from your answers; takes seconds to minutes", self.trainer.train)
         )
         self.results, self.doubt, self.verdict = (self.add(text()) for _ in range(3))
-        self.plot = self.add(NumberPlot())
-        self.plot.setFixedHeight(130)
-        self.plot.setToolTip("The line is the estimate; the truth lies in the band with 95 %")
         self.column.addStretch(1)
         session, trainer = self.session, self.trainer
         self.follow(self._show_models, session.movie_changed, session.model_changed)
@@ -95,6 +91,4 @@ class TrainPanel(Panel):
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())
-        report = self.session.questions.report
-        tell(self.verdict, report.words)
-        self.plot.setVisible(self.plot.show_progress(report.points))
+        tell(self.verdict, self.session.questions.report)
