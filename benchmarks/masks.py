@@ -245,8 +245,8 @@ def by_stage(names: list[str], given: argparse.Namespace) -> None:
             continue
         image = bt.open_movie(task.image.array.compute(), axes="TCYX")
         clock.seconds.clear()
-        job = run(finding.MaskJob.of(finding.Finding(), image))
-        steps = job.choices()
+        search = finding.CellSearch(image, finding.Finding())
+        steps = search.choices(run(search.prepared()))
         cells = sum(int(s.chosen.sum()) for s in steps if isinstance(s, Candidates))
         each = [f"{clock.seconds[stage] / image.n_frames:.2f}" for stage in STAGES]
         print(row(name, cells, *each, f"{clock.seconds.total() / image.n_frames:.2f}"), flush=True)

@@ -10,17 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.features.feature import FeatureSet, LinkScores
-from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of
 from bridgetrack.pipeline.finding import CellSearch, Finding, usual_choice
 from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.runs import Opened, OpenOptions, open_cells, open_model, repairable
+from bridgetrack.pipeline.runs import (
+    READING,
+    RunInputs,
+    RunOptions,
+    open_answers,
+    open_cells,
+    open_mask_answers,
+    open_model,
+    repairable,
+)
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, run
@@ -107,16 +114,16 @@ def track(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    how = OpenOptions(**_named(track, reading))
-    answers, weights = _answers(annotations), open_model(model)
+    answers, weights = open_answers(annotations), open_model(model)
     more = image, features, without, memory, window, client, link_scores, reading
     known = _known_scene(labels, answers, more)
     if known is not None:
         return run(track_scene(known, weights), progress)
-    opened = open_cells(labels, image, how)
-    movie = Opened(*opened, weights, answers, link_scores, features)
-    kinds = EventKinds.without(without)
-    return run(movie.tracked(kinds, memory=memory, window=window, client=client), progress)
+    how = RunOptions(
+        **_named(track, reading), without=tuple(_listed(without)), memory=memory, window=window
+    )
+    given = RunInputs(labels, image, weights, annotations, link_scores, how, features=features)
+    return run(given.open().tracked(client), progress)
 
 
 def train(
@@ -172,15 +179,15 @@ def train(
     BridgetrackError
         If there is nothing to learn from, or the input cannot be used.
     """
-    how, sources = OpenOptions(**_named(train, reading)), _listed(sources)
+    sources = _listed(sources)
     found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
     opened = [s.scene if isinstance(s, Tracking) else s for s in found]
-    answers = _answers(clicks)
-    scene = _known_scene(labels, answers, (image, without, link_scores, reading))
+    more = image, without, link_scores, reading
+    scene = _known_scene(labels, open_answers(clicks), more)
     if scene is None:
-        movie = open_cells(labels, image, how)
-        known = Opened(*movie, open_model(start), answers, link_scores)
-        scene = run(known.prepared(EventKinds.without(without)), progress)
+        how = RunOptions(**_named(train, reading), without=tuple(_listed(without)))
+        given = RunInputs(labels, image, start, clicks, link_scores, how)
+        scene = run(given.open().prepared(), progress)
     if strategy is None:
         movies = any(isinstance(s, Scene) for s in opened)
         strategy = "transfer" if movies else "prior" if opened else "target"
@@ -205,10 +212,9 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
 
 
 def _named(
-    function: Callable[..., Any], given: dict[str, Any], opens: Callable[..., Any] = OpenOptions
+    function: Callable[..., Any], given: dict[str, Any], ways: Sequence[str] = READING
 ) -> dict[str, Any]:
     """What movies are opened with; refused are names that neither `function` nor that has."""
-    ways = signature(opens).parameters
     for name in given:
         if name not in ways:
             near = get_close_matches(name, {*signature(function).parameters, *ways}, 1)
@@ -220,10 +226,6 @@ def _named(
 def _listed(given: Any) -> Any:
     """Several files, also where only one was given."""
     return [given] if isinstance(given, Path | str) else given
-
-
-def _answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
-    return load_annotations(given) if isinstance(given, Path | str) else given
 
 
 # ---------------------------------------------------------------------- masks
@@ -319,13 +321,12 @@ def find_cells(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    movie = open_movie(image, **_named(find_cells, reading, open_movie))
+    movie = open_movie(image, **_named(find_cells, reading, READING[:4]))
     beside = tuple(map(open_labels, _listed(labels)))
     how = Finding(settings, choose or usual_choice(backend), backend, network, beside=beside)
-    said, weights = _mask_answers(answers, movie), open_model(model)
-    search = CellSearch(movie, how)
-    found = run(search.steps(said, weights, channel=channel, client=client), progress)
-    return Masks(open_labels(search.labels, **scale_of(movie.geometry)), found.finding, channel)
+    said, weights = open_mask_answers(answers, movie), open_model(model)
+    search = CellSearch(movie, how, said, weights, channel, client)
+    return _masks(run(search.in_memory(), progress), search)
 
 
 def repair(
@@ -363,14 +364,16 @@ def repair(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    how = OpenOptions(**_named(repair, reading))
-    cells, movie = repairable(*open_cells(labels, image, how))
-    said = _mask_answers(answers, movie)
-    search, weights = CellSearch(movie, Finding(given=cells)), open_model(model)
-    found = run(search.steps(said, weights, channel=channel, client=client), progress)
-    mended = open_labels(search.labels, **scale_of(cells.geometry))
-    return Masks(mended, found.finding, channel, found.changes)
+    options = RunOptions(**_named(repair, reading))
+    cells, movie = repairable(*open_cells(labels, image, options))
+    said = open_mask_answers(answers, movie)
+    how, weights = Finding(given=cells), open_model(model)
+    search = CellSearch(movie, how, said, weights, channel, client)
+    return _masks(run(search.in_memory(), progress), search)
 
 
-def _mask_answers(given: MaskAnswers | Path | str | None, movie: Movie) -> MaskAnswers | None:
-    return load_mask_answers(given, movie.geometry) if isinstance(given, Path | str) else given
+def _masks(labels: Any, search: CellSearch) -> Masks:
+    finding = search.finding
+    scale = scale_of((finding.given or search.movie).geometry)
+    masks = open_labels(labels, **scale)
+    return Masks(masks, finding, search.channel, tuple(search.changes))

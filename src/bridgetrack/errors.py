@@ -62,9 +62,13 @@ class BridgetrackWarning(UserWarning):
     """Something in the input is unusual, but the work continues."""
 
 
-def warn(words: str) -> None:
+class WrongInputWarning(BridgetrackWarning):
+    """Something in the input is probably wrong."""
+
+
+def warn(words: str, kind: type[BridgetrackWarning] = BridgetrackWarning) -> None:
     """Warn a user in some words of what is unusual in the input."""
-    warnings.warn(words, BridgetrackWarning, stacklevel=3)
+    warnings.warn(words, kind, stacklevel=3)
 
 
 # ---------------------------------------------------------------------- notes
@@ -113,5 +117,8 @@ def collecting_warnings(notes: list[Note]) -> Iterator[None]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    found = (str(w.message) for w in caught if issubclass(w.category, BridgetrackWarning))
-    notes += [Note(NoteKind.REMARK, words) for words in dict.fromkeys(found)]
+    for one in caught:
+        wrong = issubclass(one.category, WrongInputWarning)
+        note = Note(NoteKind.WARNING if wrong else NoteKind.REMARK, str(one.message))
+        if issubclass(one.category, BridgetrackWarning) and note not in notes:
+            notes.append(note)

@@ -21,7 +21,7 @@ from bridgetrack.annotations.files import save_annotations
 from bridgetrack.cli.main import main
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.runs import given_run, track_again
+from bridgetrack.pipeline.runs import given_run
 from bridgetrack.pipeline.scene import measure
 from bridgetrack.progress import run as run_steps
 from cli.conftest import Refused, Run, write_tiff
@@ -91,7 +91,7 @@ def test_a_cell_that_was_added_is_explained(run: Run, repaired: Path) -> None:
 
 
 def test_a_repaired_result_is_tracked_again_as_it_was(repaired: Path) -> None:
-    again = run_steps(track_again(given_run(repaired)))
+    again = run_steps(given_run(repaired).open().tracked())
     record = json.loads((repaired / "run.json").read_text())
     assert again.solution.value == pytest.approx(record["inference"]["objective"])
     known = again.tracks.geometry

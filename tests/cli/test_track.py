@@ -13,6 +13,7 @@ import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.models.shipped import untrained_model
+from bridgetrack.pipeline.runs import given_run
 from cli.conftest import Run, project_of
 
 
@@ -54,6 +55,13 @@ def test_record_says_how_it_was_made(run: Run, movie: Path, truth: Path, tmp_pat
     assert record["seconds"] > 0
     assert record["settings"]["without"] == ["gaps", "merges"]
     assert any("no image" in note for note in record["notes"])
+    options = given_run(out).options
+    assert (options.scale, options.frame_interval) == ((2.0, 2.0), 7.0)
+    assert options.without == ("gaps", "merges")
+    # Earlier versions wrote the scale as one text, and fewer settings.
+    earlier = {"scale": "2.0,2.0", "frame_interval": 7.0, "without": ["gaps", "merges"]}
+    (out / "run.json").write_text(json.dumps(record | {"settings": earlier}))
+    assert given_run(out).options == options
 
 
 def test_labels_without_a_scale_take_that_of_the_image(

@@ -18,7 +18,7 @@ from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
 from bridgetrack.models.library import find_model
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.pipeline.runs import RunInputs, track_again
+from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.session.project import kept_cells
 from session_fixtures import load_settings
 
@@ -90,7 +90,7 @@ def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files: Path) 
     assert bt.load_annotations(folder / "answers.json") == earlier
     assert {path: path.read_bytes() for path in before} == before, "they stay as they are"
     assert (folder / "cells.zarr").is_dir()
-    assert bt.run(track_again(RunInputs.of_project(folder))).scene.labels.n_frames == 9
+    assert bt.run(RunInputs.of_project(folder).open().tracked()).scene.labels.n_frames == 9
 
 
 def _settings(path: Path) -> list[str]:

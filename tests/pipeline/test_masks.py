@@ -12,7 +12,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie
-from bridgetrack.pipeline.finding import FINDING_FILE, Finding, MaskJob, finding_to_json
+from bridgetrack.pipeline.finding import FINDING_FILE, CellSearch, Finding, finding_to_json
 from bridgetrack.pipeline.joint import Candidates
 from bridgetrack.progress import run
 from bridgetrack.regions.acts import MendSite, act
@@ -30,15 +30,22 @@ DISCS = replace(NUCLEI, diameter=16.0)
 def found(
     image: Movie, how: Finding | None = None, answers: MaskAnswers | None = None
 ) -> list[np.ndarray]:
-    job = run(MaskJob.of(how or Finding(NUCLEI), image, answers))
-    frames = [step for step in job.frames() if isinstance(step, np.ndarray)]
-    assert len(frames) == image.n_frames
-    return frames
+    search = CellSearch(image, how or Finding(NUCLEI), answers)
+    frames = run(search.in_memory())
+    assert len(search.counts) == image.n_frames
+    return list(frames)
 
 
 def choices(image: Movie, how: Finding, answers: MaskAnswers | None = None) -> list[Candidates]:
-    job = run(MaskJob.of(how, image, answers))
-    return [step for step in job.choices() if isinstance(step, Candidates)]
+    search = CellSearch(image, how, answers)
+    steps = search.choices(run(search.prepared()))
+    return [step for step in steps if isinstance(step, Candidates)]
+
+
+def decided(image: Movie, how: Finding, answers: MaskAnswers | None = None) -> Finding:
+    search = CellSearch(image, how, answers)
+    run(search.prepared())
+    return search.finding
 
 
 def test_cells_of_a_network_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +106,7 @@ def test_a_movie_of_rods_starts_from_a_score_of_rods() -> None:
     rods, round_ones = [frames[:2] for frames in colony()], drawn(2)
     known = SegmentationSettings(foreground="dark", diameter=16.6), NUCLEI
     movies = [open_movie(images, axes="TYX") for images, _ in (rods, round_ones)]
-    jobs = [run(MaskJob.of(Finding(s), m)) for s, m in zip(known, movies, strict=True)]
-    ways = [job.finding for job in jobs]
+    ways = [decided(m, Finding(s)) for s, m in zip(known, movies, strict=True)]
     assert [way.kind for way in ways] == ["rods", "cells"]
     assert [way.words.endswith("as rods") for way in ways] == [True, False]
     assert [finding_to_json(way)["judged_as"] for way in ways] == ["rods", "cells"]
@@ -116,11 +122,11 @@ def test_what_was_learned_holds_until_something_is_said_of_masks() -> None:
     images, labels = drawn()
     movie, site = open_movie(images), MendSite(1, labels[1], DISCS, free=99)
     answers = added(MaskAnswers(movie.geometry), act("check", site))
-    first = run(MaskJob.of(Finding(NUCLEI), movie)).finding
-    again = run(MaskJob.of(first, movie, answers)).finding
+    first = decided(movie, Finding(NUCLEI))
+    again = decided(movie, first, answers)
     assert (first.learned.answers, again.learned.answers) == (frozenset(), {"m1"})
     for finding, said in ((first, None), (again, answers)):
-        assert run(MaskJob.of(finding, movie, said)).finding.learned is finding.learned
+        assert decided(movie, finding, said).learned is finding.learned
 
 
 def test_an_answer_where_nothing_is_teaches_nothing() -> None:

@@ -18,7 +18,7 @@ from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.pipeline.joint import Candidates, choose_jointly
 from bridgetrack.progress import run
 from bridgetrack.regions.regions import Regions
@@ -112,7 +112,8 @@ def test_masks_of_a_longer_movie_are_chosen_in_no_more_memory(
         seen.clear()
         tracemalloc.start()
         try:
-            for step in run(MaskJob.of(how, movie)).choices():
+            search = CellSearch(movie, how)
+            for step in search.choices(run(search.prepared())):
                 if isinstance(step, Candidates):
                     taken(step)
             return tracemalloc.get_traced_memory()[1]

@@ -17,7 +17,7 @@ from bridgetrack.files import sample_folder
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.project import is_project, load_project
-from bridgetrack.pipeline.runs import RunInputs, track_again
+from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.progress import run
 from project_files import write_project
 
@@ -37,7 +37,7 @@ def folder(cells, tmp_path: Path) -> Path:
 
 
 def test_what_is_saved_comes_back(folder, cells, tmp_path):
-    tracking = run(track_again(RunInputs.of_project(folder)))
+    tracking = run(RunInputs.of_project(folder).open().tracked())
     chosen = np.flatnonzero(tracking.solution.chosen)[:3]
     hypotheses, detections = tracking.scene.hypotheses, tracking.scene.detections
     refs = event_refs(detections, hypotheses.take(chosen))

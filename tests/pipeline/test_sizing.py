@@ -7,7 +7,7 @@ import pytest
 
 from bridgetrack.arrays import Array
 from bridgetrack.movie.opening import open_movie
-from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.pipeline.mask_candidates import MaskReader, fitted_settings
 from bridgetrack.progress import Progress, Steps, run
 from bridgetrack.segmentation.readings import estimate_settings
@@ -25,8 +25,7 @@ def test_rods_that_were_taken_for_one_cell_are_seen_with_a_smaller_size() -> Non
     assert fitted.readings[0].foreground == "bright"
     recall = {}
     for name, known in (("estimate", estimate), ("fitted", fitted)):
-        steps = run(MaskJob.of(Finding(known.settings), movie)).frames()
-        frames = [step for step in steps if isinstance(step, np.ndarray)]
+        frames = run(CellSearch(movie, Finding(known.settings)).in_memory())
         recall[name] = np.mean([found_share(t, m) for t, m in zip(labels, frames, strict=True)])
     assert recall["fitted"] > max(0.7, recall["estimate"] + 0.3), recall
 

@@ -15,7 +15,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers, honoured
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import open_labels, open_movie
-from bridgetrack.pipeline.finding import CellSearch, Finding, find_masks
+from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MaskAnswer, MendKind, pixels_of
 from bridgetrack.session.movie import MovieAndCells
@@ -191,7 +191,7 @@ def test_a_repair_draws_no_cell_otherwise_than_somebody_did(opened) -> None:
     keep = MaskAnswer.of(1, MendKind.KEEP, [drawn])
     answers = added(MaskAnswers(session.movie.geometry), keep)
     movie, frames = session.movie, []
-    run(find_masks(Finding(given=movie.labels), movie.image, frames.append, answers))
+    run(CellSearch(movie.image, Finding(given=movie.labels), answers).steps(frames.append))
     np.testing.assert_array_equal(np.flatnonzero(frames[1] == 4), drawn)
 
 
@@ -246,7 +246,7 @@ def test_cells_of_verified_tracks_and_confirmed_events_stay_as_drawn(doubtful) -
 def test_progress_of_a_search_only_goes_forward() -> None:
     movie, shares = open_movie(drawn(2)[0], axes="TYX"), list[float]()
     run(
-        CellSearch(movie, Finding()).steps(),
+        CellSearch(movie, Finding()).in_memory(),
         lambda s: shares.append(s.done),
     )
     assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 1

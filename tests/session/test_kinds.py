@@ -9,7 +9,7 @@ from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import unclear_kinds, unclear_remarks
-from bridgetrack.pipeline.runs import RunInputs, track_again
+from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.progress import run
 from bridgetrack.session.session import Session
 from doubtful_kind import as_if
@@ -29,7 +29,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert "excluded merges" in said[-1][1]
     path = session.save(tmp_path / "copy")
     assert load_project(path).settings.without == ["gaps", "merges"]
-    again = run(track_again(RunInputs.of_project(path)))
+    again = run(RunInputs.of_project(path).open().tracked())
     assert not absent & set(again.scene.hypotheses.event.tolist())
     session.set_kinds(EventKinds())
     session.edits.note(Kind.CONFIRM, merge, "click")

@@ -13,7 +13,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.cli.main import main
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.runs import RunInputs, track_again
+from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.session.movie import MovieAndCells
 
 LENGTH, PART = 5, slice(64, 328)
@@ -190,7 +190,7 @@ def test_a_project_beside_its_movie_repeats_what_answers_made(arrays, tmp_path):
     assert {path.name for path in folder.iterdir()} == {"answers.json", "project.json"}
     assert gone in tifffile.imread(files[0])[1], "the file of the masks stays as it is"
     for path in (folder, session.save(tmp_path / "copy")):
-        again = bt.run(track_again(RunInputs.of_project(path)))
+        again = bt.run(RunInputs.of_project(path).open().tracked())
         np.testing.assert_array_equal(again.scene.detections.label, session.scene.detections.label)
         assert again.solution.value == pytest.approx(session.tracking.solution.value)
         assert len(bt.load_annotations(path)) == 1

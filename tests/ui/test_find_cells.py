@@ -11,7 +11,8 @@ from qtpy.QtWidgets import QSlider
 
 from bridgetrack.annotations.mask_answers import honoured
 from bridgetrack.movie import open_movie
-from bridgetrack.pipeline.finding import Finding, MaskJob
+from bridgetrack.pipeline import finding
+from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import FOUND, find_role
@@ -173,7 +174,7 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
     state, widget = opened
     find, source = widget.segment.find, widget.segment.source.labels
     find.method.value = "plain"
-    looked, held, real = [], threading.Event(), MaskJob.plain_frame
+    looked, held, real = [], threading.Event(), finding.plain_frame
 
     def slow(job, t):
         # Frames that take less than a report are not told one by one.
@@ -190,7 +191,7 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
         shown = find_role(viewer.layers, FOUND)
         assert shown.data.any() and shown not in source
 
-    monkeypatch.setattr(MaskJob, "plain_frame", slow)
+    monkeypatch.setattr(finding, "plain_frame", slow)
     qtbot.wait(50)
     place = widget.stack.geometry()
     two_frames_are_shown()

@@ -29,7 +29,7 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.report import with_checked
-from bridgetrack.pipeline.runs import given_run, is_table, track_again, write_json
+from bridgetrack.pipeline.runs import given_run, is_table, write_json
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 
@@ -146,9 +146,8 @@ def explain(
     the image, model and annotations of the run whose result this is.
     """
     targets = _labels(to)
-    given = given_run(result)
     with collecting_warnings([]):
-        tracking = near(show(track_again(given)), frame)
+        tracking = near(show(given_run(result).open().tracked()), frame)
         if targets or event is not None:
             column = _column(tracking, frame, cell, targets, event)
         else:

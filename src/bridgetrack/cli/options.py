@@ -16,13 +16,17 @@ import typer
 from bridgetrack.cli.console import Answer
 from bridgetrack.errors import InputError, Note, collecting_warnings
 from bridgetrack.files import as_path
-from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.runs import OpenOptions
-from bridgetrack.pipeline.windows import parse_memory
+from bridgetrack.models.library import find_model_file
+from bridgetrack.pipeline.runs import RunOptions
 from bridgetrack.schema import options_of
 from bridgetrack.spread import connect, worth_it
+
+Reading = Annotated[
+    RunOptions, "axes", "scale", "unit", "frame_interval", "image_axes", "columns", "without"
+]
+"""Options of commands that open a movie and do not track it."""
 
 # ------------------------------------------------------------------ values
 
@@ -51,15 +55,11 @@ def parse_scale(text: str) -> tuple[float, ...]:
     return numbers
 
 
-def parse_channel(text: str | None) -> int | str:
-    """The number or the name of a channel; the first one where none is named."""
-    if text is None:
-        return 0
+def _parse_channel(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def parse_formats(text: str) -> tuple[str, ...]:
-    """Formats of results from a list, separated by commas, each once."""
+def _parse_formats(text: str) -> tuple[str, ...]:
     words = _listed(text)
     wrong = [w for w in words if w not in FORMATS] or ([] if words else [text])
     if wrong:
@@ -67,16 +67,6 @@ def parse_formats(text: str) -> tuple[str, ...]:
             f"--format {wrong[0]!r} is unknown; choose from {','.join(FORMATS)}"
         )
     return words
-
-
-def parse_kinds(text: str) -> EventKinds:
-    """The events that can occur, from a list of those that cannot, separated by commas."""
-    told = list[Note]()
-    with collecting_warnings(told):
-        kinds: EventKinds = _meant(EventKinds.without, _listed(text))
-    if told:
-        raise typer.BadParameter(str(told[0]))
-    return kinds
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -89,15 +79,19 @@ def _parse_columns(text: str) -> dict[str, str]:
 
 def _meant(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """What a function makes of values on the command line; what it refuses is wrong use."""
+    told = list[Note]()
     try:
-        return make(*given, **named)
+        with collecting_warnings(told):
+            found = make(*given, **named)
     except InputError as error:
         raise typer.BadParameter(str(error)) from error
+    if told:
+        raise typer.BadParameter(str(told[0]))
+    return found
 
 
-def _parse_memory(text: str) -> str:
-    parse_memory(text)  # refused before the work
-    return text
+def _parse_model(text: str) -> Path | None:
+    return find_model_file(a_name(text))
 
 
 # ------------------------------------------------------------------ words
@@ -119,7 +113,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "Annotations that the tracks must agree with; with --repair also annotations of masks, "
         "either this file or one beside it.",
     ),
-    "format": ("LIST", f"Formats to write: {_FORMATS}."),
+    "format": ("LIST", f"Formats to write: {_FORMATS}; by default csv."),
     "channel": (
         "C", "Number (from 0) or name of the channel with the cells; by default the first one."
     ),
@@ -250,7 +244,11 @@ where commands differ; those of settings are in the docstrings of their dataclas
 _HOW: dict[str, dict[str, Any]] = {
     "scale": {"parser": parse_scale},
     "columns": {"parser": _parse_columns},
-    "memory": {"parser": _parse_memory},
+    "without": {"parser": _listed},
+    "channel": {"parser": _parse_channel},
+    "format": {"parser": _parse_formats},
+    "model": {"parser": _parse_model},
+    "memory": {"parser": str},
     "window": {"min": 2},
     "count": {"min": 1},
     "fraction": {"min": 0, "max": 1},
@@ -277,7 +275,7 @@ def command(function: Callable[..., Answer | None], called: str = "") -> Callabl
     for each in own.parameters.values():
         kind, *names = get_args(each.annotation) or (each.annotation,)
         if isinstance(kind, type) and is_dataclass(kind):
-            added = _of_settings(kind, names)
+            added = _of_settings(kind, names, called)
             settings[each.name] = kind, [field.name for field in added]
             more += added
         else:
@@ -290,7 +288,10 @@ def command(function: Callable[..., Answer | None], called: str = "") -> Callabl
     def run(**given: Any) -> None:
         as_json = given.pop("json", False)
         for name, (kind, names) in settings.items():
-            given[name] = _meant(kind, **{field: given.pop(field) for field in names})
+            values = {field: given.pop(field) for field in names}
+            if kind is RunOptions:
+                values = {field: value for field, value in values.items() if value is not None}
+            given[name] = _meant(kind, **values)
         first = [given.pop(name) for name in positional]
         found = function(*first, **given)
         if found is not None:
@@ -317,12 +318,12 @@ def _declared(
     return _keyword(name, default, Annotated[kind, shown])
 
 
-def _of_settings(settings: type[Any], names: list[str]) -> list[inspect.Parameter]:
+def _of_settings(settings: type[Any], names: list[str], called: str) -> list[inspect.Parameter]:
     """An option for each field of a dataclass."""
-    if settings is OpenOptions:
-        kinds: Mapping[str, Any] = get_type_hints(OpenOptions)
-        wanted = names or [field.name for field in fields(OpenOptions)]
-        return [_declared(name, kinds[name], None) for name in wanted]
+    if settings is RunOptions:
+        kinds: Mapping[str, Any] = get_type_hints(RunOptions)
+        wanted = names or [field.name for field in fields(RunOptions)]
+        return [_declared(name, kinds[name], None, called) for name in wanted]
     added = []
     for each in options_of(settings, *names):
         flag, text, metavar = _flag(each.name), each.help, None

@@ -17,28 +17,20 @@ import typer
 from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.cli.console import Answer, note_lines, show, table
 from bridgetrack.cli.evaluate import evaluate
-from bridgetrack.cli.options import cluster_at, parse_channel, parse_formats, parse_kinds
+from bridgetrack.cli.options import cluster_at
 from bridgetrack.cli.train import train
 from bridgetrack.errors import Note, NoteKind, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.scores import NO_SCORES, can_score
 from bridgetrack.files import SAMPLE_SEQUENCE, refuse_inputs, sample_folder, signed
 from bridgetrack.io.results import RUN_FILE
-from bridgetrack.models.library import find_model_file
-from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.pipeline.batch import TABLE, batch_steps
-from bridgetrack.pipeline.finding import (
-    Finding,
-    FoundMasks,
-    find_masks,
-    record_beside,
-    usual_choice,
-)
+from bridgetrack.pipeline.finding import CellSearch, Finding, record_beside, usual_choice
 from bridgetrack.pipeline.runs import (
     REPAIRS,
-    OpenOptions,
     RunInputs,
+    RunOptions,
     masks_record,
     open_answers,
     open_mask_answers,
@@ -54,13 +46,12 @@ def segment(
     /,
     out: Path,
     settings: SegmentationSettings,
-    reading: Annotated[OpenOptions, "axes", "scale", "unit", "frame_interval"],
+    options: Annotated[RunOptions, "axes", "scale", "unit", "frame_interval", "channel"],
     choose: Choose | None = None,
     backend: Backend = "builtin",
     network: str | None = None,
     candidates: list[Path] | None = None,
     annotations: Path | None = None,
-    channel: str | None = None,
     scheduler: str | None = None,
 ) -> Answer:
     """Segment the cells of a movie; all settings are estimated unless given.
@@ -76,12 +67,12 @@ def segment(
     record_file = record_beside(out)
     inputs = [image, None if network is None else Path(network), annotations, *brought]
     refuse_inputs([out, record_file], inputs)
-    notes, began, number = list[Note](), time.perf_counter(), parse_channel(channel)
+    notes, began = list[Note](), time.perf_counter()
     with ExitStack() as places:  # the labels take theirs first, the record the last
         record_spare = places.enter_context(signed(record_file))
         spare = places.enter_context(signed(out))
         with collecting_warnings(notes), ExitStack() as cluster:
-            movie = reading.open_image(image)
+            movie = options.open_image(image)
             pixels = movie.n_frames * math.prod(movie.geometry.shape or ())
             pixels *= backend == "builtin"  # a network has a device of its own, or all cores
             client = cluster.enter_context(cluster_at(scheduler, pixels))
@@ -90,24 +81,20 @@ def segment(
                 beside=tuple(map(open_labels, brought)),
             )  # fmt: skip
             said = open_mask_answers(annotations, movie, needed=True)
+            found = CellSearch(movie, how, said, channel=options.channel, client=client)
             with label_writer(spare, movie.geometry) as write:
-                found = show(find_masks(how, movie, write, said, channel=number, client=client))
-        notes += _remarks(movie, found, number)
+                show(found.steps(write))
+        notes += _remarks(found)
         counts, seconds = found.counts, time.perf_counter() - began
-        record = {
-            "labels": str(out),
-            "frames": movie.n_frames,
-            "cells": counts,
-            "seconds": round(seconds, 3),
-            "notes": note_texts(notes),
-        }
-        given = {
+        files = {
             "image": str(image),
             "network": network,
             "annotations": None if annotations is None else str(annotations),
             "labels": [str(path) for path in brought],
         }
-        write_json(masks_record(given, movie, found, number) | record, record_spare)
+        record = masks_record(files, out, found, notes)
+        record |= {"frames": movie.n_frames, "seconds": round(seconds, 3)}
+        write_json(record, record_spare)
     cells, frames = plural(sum(counts), "cell"), plural(movie.n_frames, "frame")
     lines = [
         f"{cells} in {frames} ({min(counts)} to {max(counts)} per frame)",
@@ -117,16 +104,17 @@ def segment(
     return Answer(record, lines)
 
 
-def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:
+def _remarks(done: CellSearch) -> list[Note]:
     """What may be wrong with a segmentation, and what to do about it."""
-    counts, found = done.counts, []
+    movie, counts, found = done.movie, done.counts, []
     n = len(movie.channels)
     if n > 1:
         names = ", ".join(f"{k} ({name})" for k, name in enumerate(movie.channels))
         rgb = "; the colours of an RGB image are channels, too" if n in (3, 4) else ""
         found.append(
-            f"{movie.source}: of the channels {names} only {channel} was segmented; choose another "
-            f"with --channel{rgb}; if this axis is not channels, give the axis order with --axes"
+            f"{movie.source}: of the channels {names} only {done.channel} was segmented; choose "
+            f"another with --channel{rgb}; if this axis is not channels, give the axis order with "
+            "--axes"
         )
     if not any(counts):
         size = " x ".join(str(k) for k in movie.geometry.shape or ())
@@ -136,11 +124,6 @@ def _remarks(movie: Movie, done: FoundMasks, channel: int | str) -> list[Note]:
             "TZYX), and whether cells are bright or dark (--foreground); otherwise segment with "
             "another program or --backend"
         )
-    elif movie.n_frames == 1:
-        found.append(
-            f"{movie.source}: there is only one frame; tracking needs a movie: give the folder of "
-            "all frames or the whole stack, or the axis order (--axes, e.g. TYX)"
-        )
     remarks = [Note(NoteKind.REMARK, words) for words in found]
     return remarks + [Note(NoteKind.WARNING, words) for words in done.doubts]
 
@@ -149,17 +132,11 @@ def track(
     labels: Path,
     /,
     out: Path,
-    reading: OpenOptions,
+    options: RunOptions,
     image: Path | None = None,
     model: Path | None = None,
     annotations: Path | None = None,
-    format: str = "csv",
-    repair: bool = False,
-    channel: str | None = None,
-    memory: str | None = None,
-    window: int | None = None,
     scheduler: str | None = None,
-    without: str = "",
     link_scores: Path | None = None,
 ) -> Answer:
     """Track the cells of a label movie, or of a table of detections.
@@ -167,16 +144,12 @@ def track(
     Writes tables of cells, links and events into DIR, and run.json with everything needed to
     repeat the run.
     """
-    of_events = None if repair else annotations
+    of_events = None if options.repair else annotations
     if of_events and not open_answers(of_events) and load_mask_answers(of_events):
         raise typer.BadParameter(
             f"--annotations {annotations}: these annotations are about masks and need --repair"
         )
-    given = RunInputs(
-        labels, image, None if model is None else find_model_file(model), annotations, reading,
-        parse_formats(format), repair=repair, without=parse_kinds(without).words,
-        link_scores=link_scores, channel=parse_channel(channel), memory=memory, window=window,
-    )  # fmt: skip
+    given = RunInputs(labels, image, model, annotations, link_scores, options)
     with cluster_at(scheduler) as client:
         _, record, notes = show(run_steps(given, out, client=client))
     return _run_answer(record, notes)
@@ -196,15 +169,10 @@ def batch(
     /,
     out: Path,
     settings: Annotated[SegmentationSettings, "diameter"],
-    reading: OpenOptions,
+    options: RunOptions,
     model: Path | None = None,
     labels: Path | None = None,
-    format: str = "csv",
     choose: Choose = "jointly",
-    channel: str | None = None,
-    repair: bool = False,
-    without: str = "",
-    memory: str | None = None,
 ) -> Answer:
     """Track every movie of a folder with one model.
 
@@ -212,11 +180,7 @@ def batch(
     DIR/batch.csv lists all movies, the least certain first. If a movie fails, the others are still
     tracked, and the exit status is 1.
     """
-    given = RunInputs(
-        folder, None, None if model is None else find_model_file(model), None, reading,
-        parse_formats(format), channel=parse_channel(channel), repair=repair,
-        without=parse_kinds(without).words, memory=memory,
-    )  # fmt: skip
+    given = RunInputs(folder, model=model, options=options, command="batch")
     how = Finding(settings, choose)
     notes = list[Note]()
     with collecting_warnings(notes):
@@ -278,11 +242,11 @@ def demo(out: Path = Path("demo")) -> Answer:
     clicks, labels, model = sample / "annotations.json", out / "labels.tif", out / "model.json"
     results = {"untrained": out / "untrained", "trained, with annotations": out / "result"}
     before, after = results.values()
-    reading = OpenOptions()
-    segment(image, labels, SegmentationSettings(), reading)
-    track(labels, before, reading, image)
-    learned = train(labels, model, reading, TrainingOptions(), clicks, image)
-    done = track(labels, after, reading, image, model, clicks, "csv,ctc,geff,lineage")
+    plain, every = RunOptions(), RunOptions(format=("csv", "ctc", "geff", "lineage"))
+    segment(image, labels, SegmentationSettings(), plain)
+    track(labels, before, plain, image)
+    learned = train(labels, model, plain, TrainingOptions(), clicks, image)
+    done = track(labels, after, every, image, model, clicks)
     lines = [*learned.lines, "", *done.lines, ""]
     record = {"run": done.record, "training": learned.record}
     if not scored:

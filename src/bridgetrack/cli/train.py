@@ -17,27 +17,18 @@ from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.console import Answer, note_lines, reporting, show
-from bridgetrack.cli.options import parse_kinds
+from bridgetrack.cli.options import Reading
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, ModelError, Note, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.truth import true_events
 from bridgetrack.files import check_file, signed
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.io.ctc import read_ctc
-from bridgetrack.models.library import SHIPPED, Library, find_model, find_model_file
-from bridgetrack.models.model import Model, check_usable, save_model
+from bridgetrack.models.library import SHIPPED, Library, find_model_file
+from bridgetrack.models.model import save_model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.project import is_project, load_project
-from bridgetrack.pipeline.runs import (
-    Opened,
-    OpenOptions,
-    check_belonging,
-    left_out,
-    open_answers,
-    open_cells,
-    open_model,
-)
-from bridgetrack.pipeline.scene import Scene, prepare
+from bridgetrack.pipeline.runs import RunInputs, RunOptions, left_out, open_cells, open_model
+from bridgetrack.pipeline.scene import prepare
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.sources import Strategy
 from bridgetrack.training.train import Training
@@ -46,22 +37,22 @@ from bridgetrack.training.train import Training
 def suggest(
     labels: Path,
     /,
-    reading: OpenOptions,
+    reading: Reading,
     options: Annotated[SuggestOptions, "random_share", "seed"],
     image: Path | None = None,
     model: Path | None = None,
     annotations: Path | None = None,
     count: int = 20,
-    without: str = "",
 ) -> Answer:
     """List the events that are most worth annotating.
 
     The least certain events come first, no two of them neighbours; a share is drawn at random.
     """
-    kinds, notes = parse_kinds(without), list[Note]()
+    notes = left_out(labels, image)
+    given = RunInputs(labels, image, annotations=annotations, options=reading)
     with collecting_warnings(notes):
         weights = open_model(model) or shipped_model()
-        scene = _open_scene(labels, image, annotations, reading, notes, kinds)
+        scene = show(given.open().prepared())
         answered = len(scene.anchored.annotations)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
     record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}
@@ -85,7 +76,7 @@ def annotate(
     /,
     ground_truth: Path,
     out: Path,
-    reading: Annotated[OpenOptions, "axes"],
+    reading: Annotated[RunOptions, "axes"],
     fraction: float | None = None,
     count: int | None = None,
     seed: int = 0,
@@ -121,7 +112,7 @@ def train(
     labels: Path,
     /,
     out: Path,
-    reading: OpenOptions,
+    reading: Reading,
     options: Annotated[
         TrainingOptions, "loss", "regularizer", "lambda_", "learner", "curriculum", "treatment"
     ],
@@ -130,7 +121,6 @@ def train(
     prior: Path | None = None,
     source: list[Path] | None = None,
     strategy: Strategy | None = None,
-    without: str = "",
     link_scores: Path | None = None,
 ) -> Answer:
     """Learn from a few annotations how the cells of a movie behave.
@@ -143,16 +133,15 @@ def train(
         raise typer.BadParameter(
             "--annotations is missing; it may only be left out with --source PROJECT"
         )
-    notes, began, kinds = list[Note](), time.perf_counter(), parse_kinds(without)
-    with collecting_warnings(notes):
-        start = open_model(prior)
-        sources = [_source(path, strategy) for path in source or ()]
-        scene = _open_scene(labels, image, annotations, reading, notes, kinds, link_scores)
-        with reporting() as report:
-            training = api.train(
-                scene, sources=sources, start=start, strategy=strategy, options=options,
-                progress=report,
-            ).training  # fmt: skip
+    notes, began = left_out(labels, image), time.perf_counter()
+    for path in source or () if strategy in (None, "prior") else ():
+        if not is_project(path):
+            open_model(path)  # refused before the work where it cannot be used
+    with collecting_warnings(notes), reporting() as report:
+        training = api.train(
+            labels, image, annotations, source or (), start=prior, link_scores=link_scores,
+            strategy=strategy, options=options, progress=report, **reading.of_movie,
+        ).training  # fmt: skip
     assert training is not None
     with signed(out) as spare:
         save_model(training.model, spare)
@@ -161,14 +150,6 @@ def train(
     shipped = called is None or find_model_file(called) is None
     record = _training_record(training, out, began, notes, SHIPPED if shipped else str(called))
     return Answer(record, _training_lines(record, [*notes, *training.notes]))
-
-
-def _source(path: Path, strategy: Strategy | None) -> Path | Model:
-    """A project file as it is, or a model, which is refused early where it cannot be used."""
-    if is_project(path):
-        return path
-    model = find_model(path)
-    return check_usable(model, path) if strategy in (None, "prior") else model
 
 
 def _files_behind(given: Path | None) -> tuple[Path, ...]:
@@ -183,25 +164,6 @@ def _files_behind(given: Path | None) -> tuple[Path, ...]:
         file = find_model_file(given)
         return () if file is None else (file,)
     return (given,)
-
-
-def _open_scene(
-    labels: Path,
-    image: Path | None,
-    annotations: Path | None,
-    reading: OpenOptions,
-    notes: list[Note],
-    kinds: EventKinds = EVERYTHING,
-    link_scores: Path | None = None,
-) -> Scene:
-    """Open and prepare a movie with its answers; adds to `notes`."""
-    answers = open_answers(annotations)
-    notes += left_out(labels, image)
-    movie = open_cells(labels, image, reading)
-    scene = show(Opened(*movie, None, answers, link_scores).prepared(kinds))
-    if answers is not None and annotations is not None:
-        check_belonging(scene.anchored, labels, annotations, notes)
-    return scene
 
 
 def _training_record(

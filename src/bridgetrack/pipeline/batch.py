@@ -74,26 +74,27 @@ def batch_steps(
     """
     if resolved(out) == resolved(folder):
         raise OutputError(f"{out}: results need a folder of their own, beside the movies")
-    movies = movies_of(folder, masks, given.reading.columns)
+    movies = movies_of(folder, masks, given.options.columns)
     open_model(given.model)  # refused before the work
     place = out / TABLE
-    check_file(place, *given.inputs, *(path for m in movies for path in (m.image, m.labels)))
+    check_file(place, *given.files, *(path for m in movies for path in (m.image, m.labels)))
     rows: list[dict[str, Any]] = []
     for k, movie in enumerate(movies):
         told = partial(_told, k, len(movies), movie.name)
         yield told(Progress("Opening", 0.0))
+        both = movie.labels is not None and movie.image is not None
         mine = replace(
             given,
             labels=movie.labels,
             image=movie.image,
-            command="batch",
-            repair=given.repair and movie.labels is not None and movie.image is not None,
+            options=replace(given.options, repair=both and given.options.repair),
         )
-        words = "the masks were not repaired, as there is no image of them in the folder"
-        alone = given.repair and movie.image is None
-        noted = [Note(NoteKind.WARNING, words)] if alone else []
-        work = run_steps(mine, out / movie.name, how=how, noted=noted)
-        rows.append((yield from relayed(_tried(movie.name, work), told)))
+        work = _tried(movie.name, run_steps(mine, out / movie.name, how=how))
+        row = yield from relayed(work, told)
+        if given.options.repair and movie.image is None and not row["problem"]:
+            words = "the masks were not repaired, as there is no image of them in the folder"
+            row["warnings"] = "; ".join(filter(None, [words, row["warnings"]]))
+        rows.append(row)
         with signed(place) as spare, writing(place, "the table of all movies"):
             written = _ordered(rows).map(_no_formula)
             written.to_csv(spare, index=False, lineterminator="\n")

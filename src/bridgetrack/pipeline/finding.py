@@ -138,74 +138,128 @@ class Finding:
         return estimate_settings(image, self.settings, channel=channel)
 
 
-@dataclass(frozen=True)
-class MaskJob:
-    """Finding the cells of a movie, with nothing left open."""
+def usual_choice(backend: str) -> Choose:
+    """How masks are chosen unless it is said: the cells of a network are taken as they are."""
+    return "jointly" if backend == "builtin" else "plain"
 
-    finding: Finding  # how, with the settings that suit the movie and what it taught
-    reader: MaskReader  # the movie, and what proposes candidates
-    # how the settings of the built-in segmentation were decided
-    estimate: SettingsEstimate | None = None
 
-    @classmethod
-    def of(
-        cls,
-        finding: Finding,
-        image: Movie,
-        answers: MaskAnswers | None = None,
-        *,
-        channel: int | str = 0,
-        client: Any = None,
-    ) -> Steps[MaskJob]:
-        """Decide by the movie, and by what people said of masks, all that is left open.
+@dataclass
+class CellSearch:
+    """A search for the cells of a movie, or a repair of those that are given; what came of it.
 
-        `channel` is the number or name of that which shows the cells. Frames are spread over the
-        workers of a client; they are done in this process where it is None.
+    Parameters
+    ----------
+    movie, finding
+        Where it looks, and how; later also with the settings that suit the movie and what it
+        taught.
+    answers
+        What people said of masks.
+    weights
+        Of events; the shipped ones where None.
+    channel
+        Number or name of that which shows the cells.
+    client
+        Over whose workers frames are spread; this process where None.
+    """
+
+    movie: Movie
+    finding: Finding
+    answers: MaskAnswers | None = None
+    weights: Model | None = None
+    channel: int | str = 0
+    client: Any = None
+    estimate: SettingsEstimate | None = None  # how settings of the built-in method were decided
+    # cells of every frame found so far; a frame is complete once it is counted, as another thread
+    # may look at it
+    counts: list[int] = field(default_factory=list)
+    changes: list[MaskChange] = field(default_factory=list)  # made by a repair, in order of time
+    labels: NDArray[np.int32] | None = None  # shape (T, [Z,] Y, X), of `in_memory`
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is doubtful about the settings that were estimated, as sentences."""
+        return () if self.estimate is None else self.estimate.doubts
+
+    def in_memory(self) -> Steps[NDArray[np.int32]]:
+        """Look at all frames and keep their labels, 0 in those to come; raises as `steps`."""
+        shape = (self.movie.n_frames, *(self.movie.geometry.shape or ()))
+        labels = self.labels = np.zeros(shape, np.int32)
+
+        def keep(frame: NDArray[np.int32]) -> None:
+            labels[len(self.counts)] = frame
+
+        yield from self.steps(keep)
+        return labels
+
+    def steps(self, write: Callable[[NDArray[np.int32]], object]) -> Steps[None]:
+        """Look at all frames; `write` takes the labels of one after the other.
+
+        Raises
+        ------
+        InputError
+            Where movies differ in extent, answers exclude each other, or a repair would leave no
+            cell.
+
+        Warns
+        -----
+        BridgetrackWarning
+            Where the movie looks like labels.
         """
+        if looks_like_labels(self.movie):
+            warn(
+                f"{self.movie.source}: its pixels look like the numbers of cells, not like a "
+                "picture; if these are masks, track them as they are (bridgetrack track), and give "
+                "the picture that they were made from to find cells anew"
+            )
+        given, had = self.finding.given, False
+        work = self.prepared()
+        reader = yield from relayed(work, lambda step: replace(step, done=_LOOKING * step.done))
+        for step in self.masks(reader):
+            if isinstance(step, Progress):
+                yield replace(step, done=_LOOKING + (1 - _LOOKING) * step.done)
+                continue
+            write(step)
+            if given is not None:
+                before = label_frame(given, len(self.counts)).astype(np.int64)
+                self.changes += changes(before, step, len(self.counts))
+                had = had or bool(before.any())
+            self.counts.append(len(np.unique(step[step > 0])))
+        if given is not None:
+            check_some_left(given, had, any(self.counts))
+
+    def prepared(self) -> Steps[MaskReader]:
+        """Decide by the movie, and by what people said of masks, all that is left open."""
+        movie, finding = self.movie, self.finding
         for other in finding.brought:
-            check_same_extent(image, other)
+            check_same_extent(movie, other)
             check_labels(other)
-        number, estimate = image.channel_number(channel), None
+        number = movie.channel_number(self.channel)
         if finding.backend == "builtin":
-            estimate = yield from finding.decided(image, channel=number)
-            finding = replace(finding, settings=estimate.settings)
+            self.estimate = yield from finding.decided(movie, channel=number)
+            finding = replace(finding, settings=self.estimate.settings)
         # Where they are chosen, cells at the edge are left out after the choice.
         inner = replace(finding.settings or SegmentationSettings(), clear_border=False)
-        said = MaskAnswers(image.geometry) if answers is None else answers
-        reader = MaskReader(image, number, inner, said, finding.brought, client)
+        said = MaskAnswers(movie.geometry) if self.answers is None else self.answers
+        reader = MaskReader(movie, number, inner, said, finding.brought, self.client)
         known = finding.learned is not None and finding.learned.answers == reader.answered
         if finding.chooses and not known:
             finding = replace(finding, learned=(yield from learned_score(reader)))
-        return cls(finding, reader, estimate)
+        self.finding = finding
+        return reader
 
-    def frames(
-        self, weights: Model | None = None
-    ) -> Generator[Progress | NDArray[np.int32], None, None]:
-        """Find the cells: labels of one frame after the other, between the steps of the work.
-
-        `weights` are those of events, the shipped ones where None.
-        """
+    def masks(self, reader: MaskReader) -> Generator[Progress | NDArray[np.int32], None, None]:
+        """Labels of one frame after the other, between the steps of the work."""
         if self.finding.chooses:
-            for step in self.choices(weights):
-                yield step if isinstance(step, Progress) else self._labelled(step)
+            for step in self.choices(reader):
+                yield step if isinstance(step, Progress) else _labelled(self.finding, reader, step)
             return
         yield Progress("Finding cells", 0.0)
-        n = self.reader.movie.n_frames
-        alone = replace(self, reader=replace(self.reader, client=None))
-        found = spread(MaskJob.plain_frame, alone, range(n), self.reader.client)
-        for t, labels in enumerate(found, 1):
+        n, known = self.movie.n_frames, (self.finding, self.movie, reader.channel)
+        for t, labels in enumerate(spread(plain_frame, known, range(n), reader.client), 1):
             yield labels
             yield Progress("Finding cells", t / n)
 
-    def plain_frame(self, t: int) -> NDArray[np.int32]:
-        """Labels of a frame that is read in one way."""
-        how, movie = self.finding, self.reader.movie
-        image, scale = movie.channel_frame(t, self.reader.channel), movie.geometry.scale
-        return segment_frame(
-            image, how.settings, scale=scale, backend=how.backend, network=how.network
-        )
-
-    def choices(self, weights: Model | None = None) -> Generator[Progress | Candidates, None, None]:
+    def choices(self, reader: MaskReader) -> Generator[Progress | Candidates, None, None]:
         """Choose the cells among candidates; a window of frames is in memory.
 
         Cells at the frame's edge are left out, where that was asked for, after the choice: while it
@@ -213,171 +267,67 @@ class MaskJob:
         if they came and went. Those that people drew or brought stay.
         """
         assert self.finding.learned is not None
-        image, settings = self.reader.movie, self.finding.settings
-        candidates = self.reader.candidates(self.finding.learned)
-        model = weights or shipped_model()
-        for step in choose_jointly(candidates, image.geometry, image.channels, model):
+        movie, settings = self.movie, self.finding.settings
+        candidates = reader.candidates(self.finding.learned)
+        model = self.weights or shipped_model()
+        for step in choose_jointly(candidates, movie.geometry, movie.channels, model):
             if isinstance(step, Progress) or settings is None or not settings.clear_border:
                 yield step
                 continue
             regions = step.regions
-            brought = regions.voted(*label_sources(self.reader.labels))
+            brought = regions.voted(*label_sources(reader.labels))
             stays = step.pinned | brought | ~regions.at_edge()
             yield replace(step, chosen=step.chosen & stays)
 
-    def _labelled(self, choice: Candidates) -> NDArray[np.int32]:
-        """Labels; those brought along keep their numbers where cells stay as they are."""
-        t, finding, answers = choice.frame, self.finding, self.reader.answers
-        labels = labels_of(choice.regions, choice.chosen)
-        brought = label_frame(finding.brought[0], t) if finding.brought else None
-        before = None if brought is None else brought.astype(np.int64)
-        found = finding.given is None
-        # Cells that are repaired are drawn as they were where they stay. Cells that are found have
-        # the outline of the built-in method where that is larger, since candidates end above some
-        # share of their height. What somebody drew or called right is drawn as chosen.
-        outlines = choice.read if found else before
-        if outlines is not None:
-            cells, right = regions_of_labels(outlines, t), as_candidates(answers, {t})
-            wrong = cells.select(targets(cells, answers) < 0).pixels
-            outlines = outlines.copy()
-            outlines.reshape(-1)[wrong] = 0
-            sure = labels.reshape(-1)[right.pixels[right.starts[:-1]]]
-            labels = with_outlines_of(outlines, labels, sure, larger=found)
-        return labels if before is None else keep_numbers(before, labels)
+
+def plain_frame(known: tuple[Finding, Movie, int], t: int) -> NDArray[np.int32]:
+    """Labels of a frame that is read in one way, by how, the movie, and its channel."""
+    how, movie, channel = known
+    image, scale = movie.channel_frame(t, channel), movie.geometry.scale
+    return segment_frame(image, how.settings, scale=scale, backend=how.backend, network=how.network)
 
 
-def usual_choice(backend: str) -> Choose:
-    """How masks are chosen unless it is said: the cells of a network are taken as they are."""
-    return "jointly" if backend == "builtin" else "plain"
-
-
-@dataclass(frozen=True)
-class FoundMasks:
-    """How cells were found, and how many in every frame."""
-
-    finding: Finding  # how, with the settings that suited the movie
-    counts: list[int]  # cells of every frame
-    estimate: SettingsEstimate | None = None  # how the settings were decided
-    # what was cut, joined, added, dropped and outlined anew where masks were repaired, in order of
-    # time
-    changes: tuple[MaskChange, ...] = ()
-
-    @property
-    def doubts(self) -> tuple[str, ...]:
-        """What is doubtful about the settings that were estimated, as sentences."""
-        return () if self.estimate is None else self.estimate.doubts
-
-
-def find_masks(
-    how: Finding,
-    image: Movie,
-    write: Callable[[NDArray[np.int32]], object],
-    answers: MaskAnswers | None = None,
-    weights: Model | None = None,
-    *,
-    channel: int | str = 0,
-    client: Any = None,
-) -> Steps[FoundMasks]:
-    """Find the cells of a movie, or repair those that are given.
-
-    Parameters
-    ----------
-    how, image, answers, channel, client
-        See `MaskJob.of`.
-    write
-        Takes the labels of one frame after the other.
-    weights
-        Of events; the shipped ones where None.
-
-    Raises
-    ------
-    InputError
-        Where movies differ in extent, answers exclude each other, or a repair would leave no cell.
-
-    Warns
-    -----
-    BridgetrackWarning
-        Where the movie looks like labels.
-    """
-    if looks_like_labels(image):
-        warn(
-            f"{image.source}: its pixels look like the numbers of cells, not like a picture; if "
-            "these are masks, track them as they are (bridgetrack track), and give the picture "
-            "that they were made from to find cells anew"
-        )
-    work = MaskJob.of(how, image, answers, channel=channel, client=client)
-    job = yield from relayed(work, lambda step: replace(step, done=_LOOKING * step.done))
-    counts: list[int] = []
-    changed: list[MaskChange] = []
-    had = False
-    for step in job.frames(weights):
-        if isinstance(step, Progress):
-            yield replace(step, done=_LOOKING + (1 - _LOOKING) * step.done)
-            continue
-        write(step)
-        if how.given is not None:
-            before = label_frame(how.given, len(counts)).astype(np.int64)
-            changed += changes(before, step, len(counts))
-            had = had or bool(before.any())
-        counts.append(len(np.unique(step[step > 0])))
-    if how.given is not None:
-        check_some_left(how.given, had, any(counts))
-    return FoundMasks(job.finding, counts, job.estimate, tuple(changed))
+def _labelled(finding: Finding, reader: MaskReader, choice: Candidates) -> NDArray[np.int32]:
+    """Labels; those brought along keep their numbers where cells stay as they are."""
+    t, answers = choice.frame, reader.answers
+    labels = labels_of(choice.regions, choice.chosen)
+    brought = label_frame(finding.brought[0], t) if finding.brought else None
+    before = None if brought is None else brought.astype(np.int64)
+    found = finding.given is None
+    # Cells that are repaired are drawn as they were where they stay. Cells that are found have
+    # the outline of the built-in method where that is larger, since candidates end above some
+    # share of their height. What somebody drew or called right is drawn as chosen.
+    outlines = choice.read if found else before
+    if outlines is not None:
+        cells, right = regions_of_labels(outlines, t), as_candidates(answers, {t})
+        wrong = cells.select(targets(cells, answers) < 0).pixels
+        outlines = outlines.copy()
+        outlines.reshape(-1)[wrong] = 0
+        sure = labels.reshape(-1)[right.pixels[right.starts[:-1]]]
+        labels = with_outlines_of(outlines, labels, sure, larger=found)
+    return labels if before is None else keep_numbers(before, labels)
 
 
 def chosen_again(
-    labels: Movie,
-    image: Movie,
-    found: Finding | None,
-    learned: MovieScore | None,
-    answers: MaskAnswers,
-    named: dict[int, int],
-    weights: Model,
-    channel: int = 0,
-) -> Steps[tuple[list[MaskAnswer], MovieScore | None]]:
-    """What changes where masks are chosen anew, frame by frame, and what was learned.
+    search: CellSearch, labels: Movie, named: dict[int, int]
+) -> Steps[list[MaskAnswer]]:
+    """What changes, frame by frame, where a search takes the place of the masks that there are.
 
-    They are chosen as they were found, and repaired where they were not chosen here. Cells keep
-    their numbers; no new one takes a number up to the highest `named` in its frame.
+    Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
     """
-    finding = found if found is not None and found.chooses else Finding(given=labels)
-    finding = replace(finding, learned=learned)
     changed: list[MaskAnswer] = []
-    had: list[bool] = []
+    had = False
 
     def compare(masks: NDArray[np.int32]) -> None:
-        before, t = label_frame(labels, len(had)).astype(np.int64), len(had)
+        nonlocal had
+        t = len(search.counts)
+        before = label_frame(labels, t).astype(np.int64)
         changed.extend(repainted(before, masks, t, named.get(t, 0)))
-        had.append(bool(before.any()))
+        had = had or bool(before.any())
 
-    masks = yield from find_masks(finding, image, compare, answers, weights, channel=channel)
-    check_some_left(labels, any(had), any(masks.counts))
-    return changed, masks.finding.learned
-
-
-@dataclass
-class CellSearch:
-    """A search that keeps the frames found so far, which can be shown."""
-
-    # movie, finding: where it looks, and how
-    movie: Movie
-    finding: Finding
-    labels: NDArray[np.int32] = field(init=False)  # shape (T, [Z,] Y, X); 0 in frames to come
-    done: int = 0  # frames found, counted once they are complete: another thread may read them
-
-    def __post_init__(self) -> None:
-        self.labels = np.zeros((self.movie.n_frames, *(self.movie.geometry.shape or ())), np.int32)
-
-    def steps(
-        self, answers: MaskAnswers | None = None, weights: Model | None = None, **where: Any
-    ) -> Steps[FoundMasks]:
-        """Look at all frames; see `find_masks`, also for the rest of the arguments."""
-
-        def keep(frame: NDArray[np.int32]) -> None:
-            self.labels[self.done] = frame
-            self.done += 1
-
-        return (yield from find_masks(self.finding, self.movie, keep, answers, weights, **where))
+    yield from search.steps(compare)
+    check_some_left(labels, had, any(search.counts))
+    return changed
 
 
 # ---------------------------------------------------------------------- records

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -26,6 +26,7 @@ from bridgetrack.errors import (
     InputError,
     Note,
     NoteKind,
+    WrongInputWarning,
     collecting_warnings,
     note_texts,
     warn,
@@ -38,12 +39,11 @@ from bridgetrack.io.results import FORMATS, METHODS, RUN_FILE, read_link_scores,
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
-from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of, scaled_like
 from bridgetrack.movie.writers import label_writer
-from bridgetrack.pipeline.finding import Finding, FoundMasks, find_masks, finding_to_json, how_found
+from bridgetrack.pipeline.finding import CellSearch, Finding, finding_to_json, how_found
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import (
     count_events,
@@ -56,9 +56,9 @@ from bridgetrack.pipeline.report import (
 )
 from bridgetrack.pipeline.scene import Scene, measure, prepare
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import track_steps
+from bridgetrack.pipeline.windows import parse_memory, track_steps
 from bridgetrack.progress import Steps
-from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text
+from bridgetrack.schema import FileFormat, JsonObject, OpenEntry, json_text, of_dataclass
 
 FOUND_HERE = ("labels.tif", "labels.run.json")
 """Masks that were found on the way, and how, written beside the results."""
@@ -72,22 +72,53 @@ _NAMES = (
 """Names of what may stand in a result, in the order in which they are told."""
 
 _PATHS = ("labels", "image", "model", "annotations", "project", "link_scores")
-_SETTINGS = ("without", "memory", "window", "channel")
 """Fields of `RunInputs` that stand in the record."""
 
 # ------------------------------------------------------------------ what is given
 
 
-@dataclass(frozen=True)
-class OpenOptions:
-    """How a movie is read, where its files do not say it; see `open_movie`."""
+READING = ("axes", "scale", "unit", "frame_interval", "image_axes", "columns")
+"""Fields of `RunOptions` that say how a movie is opened."""
 
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a movie is opened and tracked, and what is written; the settings in ``run.json``.
+
+    Raises
+    ------
+    InputError
+        Where events that do not occur, or the memory, are none that are known.
+    """
+
+    # what files do not say of themselves, see `open_movie`
     axes: str | None = None  # of the label movie
     scale: tuple[float, ...] | None = None
     unit: str | None = None
     frame_interval: float | None = None
     image_axes: str | None = None
     columns: dict[str, str] | None = None  # of a table, by what they hold
+    without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
+    memory: str | float | None = None  # to keep to
+    window: int | None = None  # frames tracked at a time
+    channel: int | str = 0  # of the image, by which cells are found and repaired
+    repair: bool = False  # whether the labels are repaired first
+    format: tuple[str, ...] = ("csv",)  # see `FORMATS`
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "without", EventKinds.without(self.without).words)
+        if self.memory is not None:
+            parse_memory(self.memory)
+
+    @property
+    def of_movie(self) -> dict[str, Any]:
+        """What is known of the movie, as `bridgetrack.track` and others take it."""
+        return {name: getattr(self, name) for name in (*READING, "without")}
+
+    @property
+    def kinds(self) -> EventKinds:
+        """What can happen."""
+        return EventKinds.without(self.without)
 
     def open_image(self, image: Path) -> Movie:
         """A movie that has no labels."""
@@ -96,64 +127,68 @@ class OpenOptions:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What a run was given, and what it was asked for."""
+    """What is tracked, or learned from: files, or objects in their place; and how."""
 
-    labels: Path | None  # None: they are found on the way, and stand among the results
-    image: Path | None
-    model: Model | Path | None
-    annotations: Path | None
-    reading: OpenOptions = field(default_factory=OpenOptions)
-    formats: tuple[str, ...] = ()
+    labels: Any  # None: they are found on the way, and stand among the results
+    image: Any = None
+    model: Model | Path | str | None = None  # None: the shipped one
+    annotations: AnnotationSet | Path | str | None = None
+    link_scores: LinkScores | Path | str | None = None  # that another program gave
+    options: RunOptions = field(default_factory=RunOptions)
     project: Path | None = None  # holds the model and the answers
     command: str = "track"
-    repair: bool = False  # the labels were repaired first
-    channel: int | str = 0  # of the image, by which they were
-    link_scores: Path | None = None  # scores of links that another program gave
-    without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
-    memory: str | None = None  # to keep to
-    window: int | None = None  # frames tracked at a time
+    features: FeatureSet | None = None  # None: the built-in ones
 
     @classmethod
     def of_project(cls, path: Path) -> RunInputs:
         """What a project holds: its movie, and in place of other files its model and answers."""
         project = load_project(path)
         check_usable(project.model, f"{path}, model")
-        cells, image, movie = project.labels, project.image, project.geometry
-        known = movie.scale, movie.unit, movie.frame_interval
-        reading = OpenOptions(cells.axes, *known, None if image is None else image.axes)
-        return cls(
-            cells.path, None if image is None else image.path, None, None, reading,
-            project.formats, path, "run", without=project.settings.kinds.words,
-        )  # fmt: skip
+        options = RunOptions(without=project.settings.kinds.words, format=project.formats)
+        image = None if project.image is None else project.image.path
+        return cls(project.labels.path, image, options=options, project=path, command="run")
 
     @property
-    def inputs(self) -> tuple[Path | None, ...]:
+    def files(self) -> tuple[Path | None, ...]:
         """All files that are read."""
-        model = self.model if isinstance(self.model, Path) else None
-        return (self.labels, self.image, model, self.annotations, self.project, self.link_scores)
+        given = (getattr(self, name) for name in _PATHS)
+        return tuple(path for path in given if isinstance(path, Path))
+
+    def open(self) -> Opened:
+        """Open the files; of a project what it holds. Raises an `InputError` where one is bad."""
+        model, answers = open_model(self.model), open_answers(self.annotations)
+        if self.project is None:
+            cells, image = open_cells(self.labels, self.image, self.options)
+            found = how_found(self.labels) if isinstance(self.labels, Path) else None
+            return Opened(self, cells, image, model, answers, found)
+        project = load_project(self.project)
+        cells, image = project.open()
+        if isinstance(cells, Detections):
+            image = None  # without masks there is nothing to measure it in
+        model, answers = model or project.model, answers or project.history.annotations
+        return Opened(self, cells, image, model, answers, project.found)
 
 
 def open_cells(
-    labels: Any, image: Any = None, reading: OpenOptions | None = None
+    labels: Any, image: Any = None, options: RunOptions | None = None
 ) -> tuple[Movie | Detections, Movie | None]:
     """Open labels, or a table of detections, and the image; cells without a scale take its one.
 
-    `reading` says how they are read where they do not say it. Raises an `InputError` where one of
-    them cannot be read.
+    Raises an `InputError` where one of them cannot be read.
     """
-    reading = reading or OpenOptions()
-    known = scale_of(reading)
-    pixels = None if image is None else open_movie(image, axes=reading.image_axes, **known)
+    options = options or RunOptions()
+    known = scale_of(options)
+    pixels = None if image is None else open_movie(image, axes=options.image_axes, **known)
     if is_table(labels):
-        if pixels is not None and reading.scale is None and pixels.geometry.unit != "pixel":
+        if pixels is not None and options.scale is None and pixels.geometry.unit != "pixel":
             known = scale_of(pixels.geometry)
-        labels = read_detections_csv(labels, reading.columns, **known)
-    elif reading.columns:
+        labels = read_detections_csv(labels, options.columns, **known)
+    elif options.columns:
         raise InputError("columns are those of a table (.csv, .tsv, .txt), and this is none")
     if isinstance(labels, Detections):
         return labels if pixels is None else labels.within(pixels.geometry), pixels
-    cells = open_labels(labels, axes=reading.axes, **scale_of(reading))
-    if pixels is not None and reading.unit is None:
+    cells = open_labels(labels, axes=options.axes, **scale_of(options))
+    if pixels is not None and options.unit is None:
         cells = scaled_like(cells, pixels)
     return cells, pixels
 
@@ -184,23 +219,25 @@ def is_table(labels: Any) -> bool:
     return isinstance(labels, Path | str) and Path(labels).suffix.lower() in TABLES
 
 
-def open_answers(file: Path | None) -> AnnotationSet | None:
-    """Answers about events, where a file holds some; one of answers about masks holds none."""
-    return None if file is None else load_annotations(file) or None
+def open_answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
+    """Answers about events, as given or from a file; one of answers about masks holds none."""
+    return load_annotations(given) if isinstance(given, Path | str) else given
 
 
 def open_mask_answers(
-    file: Path | None, movie: Movie, *, needed: bool = False
+    given: MaskAnswers | Path | str | None, movie: Movie, *, needed: bool = False
 ) -> MaskAnswers | None:
-    """Answers about masks of the file given; where they are `needed`, it must hold some.
+    """Answers about masks, as given or from a file; where they are `needed`, it must hold some.
 
     Raises an `InputError` where the file cannot be read, is about another movie, or holds none that
     are needed.
     """
-    found = None if file is None else load_mask_answers(file, movie.geometry)
-    if found is not None and needed and not len(found):
-        raise InputError(f"{file} holds no answers about masks; give the file that does")
-    return found or None
+    if not isinstance(given, Path | str):
+        return given
+    found = load_mask_answers(given, movie.geometry)
+    if needed and not len(found):
+        raise InputError(f"{given} holds no answers about masks; give the file that does")
+    return found
 
 
 def open_model(given: Model | Path | str | None) -> Model | None:
@@ -208,17 +245,57 @@ def open_model(given: Model | Path | str | None) -> Model | None:
     return check_usable(find_model(given), given) if isinstance(given, Path | str) else given
 
 
-def _link_scores(
-    given: LinkScores | Path | str | None, model: Model | None = None
-) -> LinkScores | None:
-    """Link scores, if some are given; warns if `model` needs them and none are given."""
-    if given is None and model is not None and needs_link_scores(model.keys):
-        warn(
-            f"the model {model.name!r} was trained with link scores of another program "
-            f"({', '.join(k for k in model.keys if needs_link_scores([k]))}), but none are given: "
-            "links are scored without them; give them with --link-scores (in Python link_scores=)"
-        )
-    return read_link_scores(given) if isinstance(given, Path | str) else given
+@dataclass(frozen=True)
+class Opened:
+    """A movie that was opened, with what tracking it and learning from it need."""
+
+    given: RunInputs
+    cells: Movie | Detections
+    image: Movie | None
+    model: Model | None = None  # None: the shipped one
+    answers: AnnotationSet | None = None
+    found: Finding | None = None  # how the cells were found, where that is known
+
+    def tracked(self, client: Any = None) -> Steps[Tracking]:
+        """The tracks; frames and windows are spread over a client, see `track_steps`."""
+        (scores, features), how = self._scored(), self.given.options
+        tracking = yield from track_steps(
+            self.cells, self.image, self.model, self.answers, features,
+            kinds=how.kinds, memory=how.memory, window=how.window, client=client,
+        )  # fmt: skip
+        self._check(tracking.scene, scores)
+        return tracking
+
+    def prepared(self) -> Steps[Scene]:
+        """The movie ready for inference, see `prepare`."""
+        scores, features = self._scored()
+        kinds = self.given.options.kinds
+        scene = yield from prepare(self.cells, self.image, self.answers, features, kinds)
+        self._check(scene, scores)
+        return scene
+
+    def _scored(self) -> tuple[LinkScores | None, FeatureSet | None]:
+        """The link scores, if some are given, and the features with them."""
+        given, features, model = self.given.link_scores, self.given.features, self.model
+        if given is None:
+            if model is not None and needs_link_scores(model.keys):
+                keys = ", ".join(k for k in model.keys if needs_link_scores([k]))
+                warn(
+                    f"the model {model.name!r} was trained with link scores of another program "
+                    f"({keys}), but none are given: links are scored without them; give them with "
+                    "--link-scores (in Python link_scores=)"
+                )
+            return None, features
+        scores = read_link_scores(given) if isinstance(given, Path | str) else given
+        return scores, with_link_scores(scores, features)
+
+    def _check(self, scene: Scene, scores: LinkScores | None) -> None:
+        """Look whether link scores, and answers of a file, are about the cells of this movie."""
+        _check_link_scores(scores, scene)
+        answers, labels = self.given.annotations, self.given.labels
+        if labels is not None and isinstance(answers, Path | str):
+            named = str(labels) if isinstance(labels, Path | str) else "this movie"
+            _check_belonging(scene.anchored, named, answers)
 
 
 def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
@@ -240,42 +317,8 @@ def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
         warn(f"{said}they are left out")
 
 
-@dataclass(frozen=True)
-class Opened:
-    """A movie that was opened, with what tracking it and learning from it need."""
-
-    cells: Movie | Detections
-    image: Movie | None
-    model: Model | None = None  # None: the shipped one
-    answers: AnnotationSet | None = None
-    link_scores: LinkScores | Path | str | None = None
-    features: FeatureSet | None = None  # None: the built-in ones
-    found: Finding | None = None  # how the cells were found, where that is known
-
-    def tracked(self, kinds: EventKinds, **how: Any) -> Steps[Tracking]:
-        """The tracks; see `track_steps`, also for the rest of the arguments."""
-        scores, features = self._scored()
-        tracking = yield from track_steps(
-            self.cells, self.image, self.model, self.answers, features, kinds=kinds, **how
-        )
-        _check_link_scores(scores, tracking.scene)
-        return tracking
-
-    def prepared(self, kinds: EventKinds) -> Steps[Scene]:
-        """The movie ready for inference, see `prepare`."""
-        scores, features = self._scored()
-        scene = yield from prepare(self.cells, self.image, self.answers, features, kinds)
-        _check_link_scores(scores, scene)
-        return scene
-
-    def _scored(self) -> tuple[LinkScores | None, FeatureSet | None]:
-        """The link scores, and the features with them."""
-        scores = _link_scores(self.link_scores, self.model)
-        return scores, self.features if scores is None else with_link_scores(scores, self.features)
-
-
-def check_belonging(anchored: Anchored, labels: Path, answers: Path, notes: list[Note]) -> None:
-    """Note where most answers miss the cells of a movie: cause and cure.
+def _check_belonging(anchored: Anchored, labels: str, answers: Path | str) -> None:
+    """Warn where most answers miss the cells of a movie: cause and cure.
 
     Raises an `InputError` where all miss.
     """
@@ -295,7 +338,7 @@ def check_belonging(anchored: Anchored, labels: Path, answers: Path, notes: list
     )
     if missed == given:
         raise InputError(said)
-    notes.append(Note(NoteKind.WARNING, said))
+    warn(said, WrongInputWarning)
 
 
 # ------------------------------------------------------------------ a run
@@ -307,7 +350,6 @@ def run_steps(
     *,
     how: Finding | None = None,
     client: Any = None,
-    noted: Sequence[Note] = (),
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
     """Track files, or a project, and write the results; cells are found, or repaired, on the way.
 
@@ -324,8 +366,6 @@ def run_steps(
         How cells are found where there are no labels.
     client
         Over which frames and windows are spread; this process where None.
-    noted
-        What is known of the input already.
 
     Returns
     -------
@@ -338,122 +378,90 @@ def run_steps(
     BridgetrackError
         Where the input cannot be used, or the results have no place.
     """
-    notes, began = list(noted), time.perf_counter()
+    notes, began, options = list[Note](), time.perf_counter(), given.options
     repairs: dict[str, int] = {}
-    with result_folder(out, *given.inputs) as folder:
+    with result_folder(out, *given.files) as folder:
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
             if given.labels is None:
-                opened = yield from _find_into(folder, out, given, how, notes)
+                opened = yield from _find_into(folder, out, given, how or Finding(), notes)
             else:
                 notes += [] if given.project else left_out(given.labels, given.image)
-                opened = _opened(given)
-            if given.repair:
-                opened, repairs = yield from _repair_into(folder, out, opened, given, client)
-            tracking = yield from _tracked(given, opened, client)
-        if given.annotations is not None and given.labels is not None:
-            check_belonging(tracking.scene.anchored, given.labels, given.annotations, notes)
-        tracks = tracking.tracks
+                opened = given.open()
+            if options.repair:
+                opened, repairs = yield from _repair_into(folder, out, opened, client)
+            tracking = yield from opened.tracked(client)
         methods = methods_text(
             tracking,
             image=None if given.image is None else str(given.image),
-            masks=str(given.labels) if given.repair else None,
+            masks=str(given.labels) if options.repair else None,
             found=opened.found,
-            repaired=given.repair,
+            repaired=options.repair,
         )
-        limits = stage_results(tracks, tracking.scene.labels, folder, given.formats, methods)
-        remarks = (*limits, *tracks.notes, *unclear_remarks(tracking))
+        limits = stage_results(
+            tracking.tracks, tracking.scene.labels, folder, options.format, methods
+        )
+        remarks = (*limits, *tracking.tracks.notes, *unclear_remarks(tracking))
         notes += [Note(NoteKind.REMARK, words) for words in remarks]
         record = _described(tracking, out, given, began, notes)
-        if given.repair:
+        if options.repair:
             record["repair"] = repairs
         record["files"] = [name for name in _NAMES if (folder / name).exists()]
         write_json(record, folder / RUN_FILE)
     return tracking, record, notes
 
 
-def track_again(given: RunInputs) -> Steps[Tracking]:
-    """Track what a run was given; nothing is written."""
-    return (yield from _tracked(given, _opened(given)))
-
-
-def _tracked(given: RunInputs, opened: Opened, client: Any = None) -> Steps[Tracking]:
-    kinds = EventKinds.without(given.without)
-    return opened.tracked(kinds, memory=given.memory, window=given.window, client=client)
-
-
-def _opened(given: RunInputs) -> Opened:
-    """What is given; of a project what it holds, where no other model or answers are given."""
-    model, answers = open_model(given.model), open_answers(given.annotations)
-    if given.project is None:
-        opened = open_cells(given.labels, given.image, given.reading)
-        found = None if given.labels is None else how_found(given.labels)
-        weights = model or shipped_model()
-        return Opened(*opened, weights, answers, given.link_scores, found=found)
-    project = load_project(given.project)
-    cells, image = project.open()
-    if isinstance(cells, Detections):
-        image = None  # without masks there is nothing to measure it in
-    answers = project.history.annotations if answers is None else answers
-    return Opened(
-        cells, image, model or project.model, answers, given.link_scores, found=project.found
-    )
-
-
 def _find_into(
-    folder: Path, out: Path, given: RunInputs, how: Finding | None, notes: list[Note]
+    folder: Path, out: Path, given: RunInputs, how: Finding, notes: list[Note]
 ) -> Steps[Opened]:
     """Find the cells of a movie that has no masks, and write them into a folder.
 
-    The labels name `out` as their source, where the folder's content will stand in the end. What is
-    doubtful about them goes to `notes`.
+    What is doubtful about them goes to `notes`.
     """
-    assert given.image is not None
-    model = open_model(given.model) or shipped_model()
-    answers = open_answers(given.annotations)
-    image = given.reading.open_image(given.image)
-    labels = out / FOUND_HERE[0]
-    with label_writer(folder / labels.name, image.geometry) as write:
-        found = yield from find_masks(how or Finding(), image, write, channel=given.channel)
-    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in found.doubts]
+    model, image = open_model(given.model), given.options.open_image(given.image)
+    search = CellSearch(image, how, channel=given.options.channel)
+    cells = yield from _written(search, folder, out, FOUND_HERE[0])
+    told = [Note(NoteKind.WARNING, f"{words}, by bridgetrack segment") for words in search.doubts]
     notes += told
-    about = masks_record({"image": str(given.image)}, image, found, given.channel)
-    about |= {"labels": str(labels), "cells": found.counts, "notes": note_texts(told)}
-    write_json(about, folder / FOUND_HERE[1])
-    cells = open_labels(folder / labels.name, **scale_of(image.geometry))
-    cells = replace(cells, source=str(labels))
-    return Opened(cells, image, model, answers, given.link_scores, found=found.finding)
+    record = masks_record({"image": str(given.image)}, Path(cells.source), search, told)
+    write_json(record, folder / FOUND_HERE[1])
+    return Opened(given, cells, image, model, found=search.finding)
 
 
 def _repair_into(
-    folder: Path, out: Path, opened: Opened, given: RunInputs, client: Any
+    folder: Path, out: Path, opened: Opened, client: Any
 ) -> Steps[tuple[Opened, dict[str, int]]]:
     """Repair labels, write them with a list of what was changed into a folder, and count that.
 
-    The labels name `out` as their source, see `_find_into`. What the given answers say of masks
-    holds, and what they say of events.
+    What the given answers say of masks holds, and what they say of events.
     """
-    (cells, image), events = repairable(opened.cells, opened.image), opened.answers
-    said = open_mask_answers(given.annotations, cells)
-    if events is not None and len(events):
+    given, (cells, image) = opened.given, repairable(opened.cells, opened.image)
+    said = MaskAnswers(cells.geometry)
+    if isinstance(given.annotations, Path):
+        said = load_mask_answers(given.annotations, cells.geometry)
+    if opened.answers:
         detections = yield from measure(cells, client=client)
-        known = said or MaskAnswers(cells.geometry)
-        said = yield from with_events(known, events, detections, cells)
-    with label_writer(folder / REPAIRED, cells.geometry) as write:
-        found = yield from find_masks(
-            Finding(given=cells), image, write, said, opened.model,
-            channel=given.channel, client=client,
-        )  # fmt: skip
+        said = yield from with_events(said, opened.answers, detections, cells)
+    how, channel = Finding(given=cells), given.options.channel
+    search = CellSearch(image, how, said, opened.model, channel, client)
+    repaired = yield from _written(search, folder, out, REPAIRED)
     rows = [
         (c.frame, c.kind.value, " ".join(map(str, c.before)), " ".join(map(str, c.after)), *c.place)
-        for c in found.changes
+        for c in search.changes
     ]
     columns = ["frame", "change", "before", "after", *cells.geometry.axes]
     pd.DataFrame(rows, columns=columns).to_csv(folder / REPAIRS, index=False)
-    repaired = open_labels(folder / REPAIRED, **scale_of(cells.geometry))
-    repaired = replace(repaired, source=str(out / REPAIRED))
-    counts = sorted(Counter(c.kind.value for c in found.changes).items())
+    counts = sorted(Counter(c.kind.value for c in search.changes).items())
     return replace(opened, cells=repaired), dict(counts)
+
+
+def _written(search: CellSearch, folder: Path, out: Path, name: str) -> Steps[Movie]:
+    """The labels of a search, written into a folder, whose content will stand in `out`."""
+    geometry = (search.finding.given or search.movie).geometry
+    with label_writer(folder / name, geometry) as write:
+        yield from search.steps(write)
+    labels = open_labels(folder / name, **scale_of(geometry))
+    return replace(labels, source=str(out / name))
 
 
 # ------------------------------------------------------------------ records
@@ -471,19 +479,13 @@ def _described(
         inference["windows"] = {"count": windows.count, "frames": windows.frames}
     paths = {name: getattr(given, name) for name in _PATHS}
     paths["labels"] = given.labels or out / FOUND_HERE[0]
-    scale = given.reading.scale
     return {
         **_RUN.head,
         "command": given.command,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "input": {k: str(p.absolute()) if isinstance(p, Path) else None for k, p in paths.items()},
         "out": str(out),
-        "settings": {
-            "format": list(given.formats),
-            **{name: getattr(given, name) for name in _SETTINGS},
-            **asdict(given.reading),
-            "scale": None if scale is None else ",".join(f"{s!r}" for s in scale),
-        },
+        "settings": asdict(given.options),
         "geometry": geometry_record(tracking.tracks.geometry),
         "model": {"name": tracking.model.name, "features": len(tracking.model.keys)},
         "counts": count_events(tracking.tracks),
@@ -515,18 +517,21 @@ def geometry_record(geometry: Geometry) -> dict[str, Any]:
 
 
 def masks_record(
-    given: dict[str, Any], image: Movie, found: FoundMasks, channel: int | str = 0
+    files: dict[str, Any], labels: Path, found: CellSearch, notes: Sequence[Note]
 ) -> dict[str, Any]:
-    """What was done, as JSON values; `given` names the files."""
+    """How labels were found, as JSON values; `files` are those that it took."""
     readings = [] if found.estimate is None else found.estimate.readings
     return {
         **finding_to_json(found.finding),
         "command": "segment",
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "input": given,
-        "channel": channel,
-        "geometry": geometry_record(image.geometry),
+        "input": files,
+        "labels": str(labels),
+        "channel": found.channel,
+        "geometry": geometry_record(found.movie.geometry),
+        "cells": found.counts,
         "readings": [{**asdict(reading), "worth": reading.worth} for reading in readings],
+        "notes": note_texts(notes),
         "versions": versions(),
     }
 
@@ -534,17 +539,12 @@ def masks_record(
 # ------------------------------------------------------------------ reading
 
 
-class _Settings(OpenEntry):
-    axes: str | None = None
-    scale: str | None = None
-    unit: str | None = None
-    frame_interval: float | None = None
-    image_axes: str | None = None
-    columns: dict[str, str] | None = None
-    without: list[str] = Field(default_factory=list)
-    memory: str | None = None
-    window: int | None = None
-    channel: int | str = 0
+def _as_numbers(settings: Any) -> Any:
+    """Settings with a scale that earlier versions wrote as one text."""
+    scale = settings.get("scale") if isinstance(settings, dict) else None
+    if isinstance(scale, str):
+        settings = settings | {"scale": [float(part) for part in scale.split(",")]}
+    return settings
 
 
 class _Extent(OpenEntry):
@@ -555,32 +555,29 @@ class _Extent(OpenEntry):
 
 class _Record(OpenEntry):
     input: dict[str, str | None]
-    settings: _Settings
+    settings: Annotated[
+        RunOptions, of_dataclass(RunOptions, "ignore"), BeforeValidator(_as_numbers)
+    ]
     geometry: _Extent
     files: list[str] = Field(default_factory=list)
     repair: JsonObject | None = None
 
     def inputs(self) -> RunInputs:
-        asked, known = self.settings, self.geometry
-        paths = {k: Path(v) for k, v in self.input.items() if k in _PATHS and v is not None}
+        options, known = replace(self.settings, repair=False), self.geometry
+        paths: dict[str, Any] = {
+            k: Path(v) for k, v in self.input.items() if k in _PATHS and v is not None
+        }
         # Labels that a run repaired or found are among its results, and go with them.
         own = next((Path(n) for n in (REPAIRED, FOUND_HERE[0]) if n in self.files), None)
         labels = own or paths.get("labels")
         if labels is None:
             raise InputError("it names no labels")
-        EventKinds.without(asked.without)  # refuses others
-        scale = None if asked.scale is None else tuple(map(float, asked.scale.split(",")))
-        columns, interval = asked.columns, asked.frame_interval
-        reading = OpenOptions(asked.axes, scale, asked.unit, interval, asked.image_axes, columns)
         if self.repair is not None:  # in our own order of axes, with the scale that was known
-            scale, interval = tuple(known.scale), known.frame_interval_minutes
-            reading = OpenOptions(None, scale, known.unit, interval, asked.image_axes)
-        return RunInputs(
-            labels, paths.get("image"), paths.get("model"), paths.get("annotations"), reading,
-            project=paths.get("project"), channel=asked.channel,
-            link_scores=paths.get("link_scores"), without=tuple(asked.without),
-            memory=asked.memory, window=asked.window,
-        )  # fmt: skip
+            options = replace(
+                options, axes=None, columns=None, scale=tuple(known.scale), unit=known.unit,
+                frame_interval=known.frame_interval_minutes,
+            )  # fmt: skip
+        return RunInputs(**paths | {"labels": labels}, options=options)
 
 
 _RUN = FileFormat("bridgetrack-run", 1, "the record of a run", _Record, _Record.inputs)

@@ -17,7 +17,7 @@ from bridgetrack.arrays import Index
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, plural
 from bridgetrack.movie.movie import EditedFrames, label_frame
-from bridgetrack.pipeline.finding import chosen_again
+from bridgetrack.pipeline.finding import CellSearch, Finding, chosen_again
 from bridgetrack.pipeline.mask_changes import changes_again, highest_named
 from bridgetrack.progress import Steps
 from bridgetrack.regions.acts import MendSite, act
@@ -214,32 +214,27 @@ class MovieMasks:
 
     def choose_again(self) -> None:
         """Choose the masks of all frames anew, see `Session.choose_again`."""
-        session, answers, learned = self._session, self.answers, self.learned
+        session, answers = self._session, self.answers
         if not self.has_image:
             raise InputError("choosing masks needs the image; select it as Movie in step 1")
         if session.tracker.base is None:
             raise InputError("the cells are still being measured; try again in a moment")
-        movie, labels, weights = self._movie, self.labels, session.model
+        movie, labels, found = self._movie, self.labels, self._movie.found
+        assert movie.image is not None
         named, said = highest_named(answers, self._store.annotations), self.said()
+        # Masks that were not chosen here are repaired.
+        how = found if found is not None and found.chooses else Finding(given=labels)
+        how = replace(how, learned=self.learned)
+        search = CellSearch(movie.image, how, weights=session.model, channel=movie.channel)
 
-        def work() -> Steps[tuple[list[MaskAnswer], MovieScore | None]]:
-            assert movie.image is not None
-            everything = yield from said
-            return (
-                yield from chosen_again(
-                    labels,
-                    movie.image,
-                    movie.found,
-                    learned,
-                    everything,
-                    named,
-                    weights,
-                    movie.channel,
-                )
-            )
+        def work() -> Steps[list[MaskAnswer]]:
+            search.answers = yield from said
+            return (yield from chosen_again(search, labels, named))
 
-        what = "Choosing the masks again"
-        session.run(JOB, work, lambda made: self._on_chosen(answers, *made), what=what)
+        def done(changes: list[MaskAnswer]) -> None:
+            self._on_chosen(answers, changes, search.finding.learned)
+
+        session.run(JOB, work, done, what="Choosing the masks again")
 
     def _on_chosen(
         self, answers: MaskAnswers, changes: list[MaskAnswer], learned: MovieScore | None

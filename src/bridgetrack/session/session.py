@@ -38,8 +38,9 @@ from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.movie import check_same_extent, open_labels, open_movie
+from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.project import Outcome, load_project
+from bridgetrack.pipeline.runs import open_cells
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
@@ -638,10 +639,10 @@ def _movie_of(
     """Cells and image, opened where they are paths or arrays."""
     files = image_path or _path(image), labels_path or _path(labels)
     path = files[0] or files[1]
-    table = labels if isinstance(labels, Detections) else None
-    pixels = None if image is None else open_movie(image)
+    cells, pixels = open_cells(labels, image)
+    table = cells if isinstance(cells, Detections) else None
     return MovieAndCells(
-        None if table is not None else open_labels(labels),
+        None if isinstance(cells, Detections) else cells,
         pixels,
         "movie" if path is None else path.stem,
         path,

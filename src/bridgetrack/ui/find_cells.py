@@ -13,7 +13,7 @@ from superqt.utils import qdebounced
 
 from bridgetrack.errors import BridgetrackError
 from bridgetrack.movie import Movie
-from bridgetrack.pipeline.finding import CellSearch, Finding, FoundMasks
+from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.progress import Progress, Steps
 from bridgetrack.schema import options_of
 from bridgetrack.segmentation import SegmentationSettings, available_backends, segment_frame
@@ -253,17 +253,17 @@ class FindCells(Column):
         session = self._panel.session
         finding, weights = replace(self._finding(), settings=settings), session.model
         said = self._source.said_of_masks()
-        search = self._search = CellSearch(movie, finding)
+        search = self._search = CellSearch(movie, finding, weights=weights)
         self._looked_in = layer
 
-        def work() -> Steps[FoundMasks]:
-            answers = yield from said
-            return (yield from search.steps(answers, weights))
+        def work() -> Steps[NDArray[Any]]:
+            search.answers = yield from said
+            return (yield from search.in_memory())
 
         session.run(
             "segment",
             work,
-            lambda found: self._add(layer, search.labels, found.finding),
+            lambda labels: self._add(layer, labels, search.finding),
             self._failed,
             what=f"The search for the cells of “{layer.name}”",
         )
@@ -277,12 +277,12 @@ class FindCells(Column):
         if not self._panel.session.busy("segment"):
             if shown is not None:
                 viewer.layers.remove(shown)
-        elif shown is None and search.done:
+        elif shown is None and search.counts:
             found = layers.cells_over(self._looked_in, search.labels, "Found so far", layers.FOUND)
             layers.add_below(viewer, found)
-        elif shown is not None and search.done > self._shown:
+        elif shown is not None and len(search.counts) > self._shown:
             shown.refresh()
-        self._shown = search.done
+        self._shown = len(search.counts)
 
     def _add(self, layer: Any, labels: NDArray[Any], finding: Finding) -> None:
         """Show what was found; of earlier searches, the cells that were in use stay, hidden."""

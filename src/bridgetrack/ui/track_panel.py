@@ -28,7 +28,7 @@ from bridgetrack.pipeline.report import (
     unclear_kinds,
     unclear_words,
 )
-from bridgetrack.pipeline.runs import RunInputs
+from bridgetrack.pipeline.runs import RunInputs, RunOptions
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings
@@ -302,7 +302,8 @@ class ExportBox(Column):
             return
         folder, out = Path(movies), results_of(Path(movies))
         model, without = session.model, session.kinds.words
-        given = RunInputs(folder, None, model, None, formats=self.formats.ticked, without=without)
+        options = RunOptions(without=without, format=self.formats.ticked)
+        given = RunInputs(folder, model=model, options=options, command="batch")
         work = partial(batch_steps, folder, out, given)
         self._run("batch", "Tracking many movies", work, lambda rows: self._show(rows, out))
 
