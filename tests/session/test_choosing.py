@@ -125,7 +125,7 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
     other = np.where(truth > 0, truth + 10, 0)
     session, array, heard = open_file(other)
     np.testing.assert_array_equal(array, other)
-    assert any(level == "warning" and "they are left" in words for level, words in heard)
+    assert any(level == "warning" and "were not applied" in words for level, words in heard)
     session.close()
 
 

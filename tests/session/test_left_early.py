@@ -93,4 +93,4 @@ def test_what_could_not_be_kept_is_told_when_its_movie_is_left(source, tmp_path)
     assert session.open(source, tmp_path / "a" / "a.bridgetrack")
     (tmp_path / "a").write_text("in the way")
     session.forget()
-    assert "The project that was open could not be kept" in heard[-1]
+    assert "The project that was open could not be saved" in heard[-1]

@@ -145,4 +145,4 @@ def test_where_the_model_does_not_suit_answers_are_no_slips(session, annotator, 
     assert len(session.annotations) >= 3
     trainer.train()
     assert trainer.unsuited and trainer.doubtful() == []
-    assert "does not suit this movie" in trainer.doubt()
+    assert "does not fit this movie" in trainer.doubt()

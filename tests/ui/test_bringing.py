@@ -371,7 +371,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     open_file(second)
     qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
     assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
-    assert "are those of “frames”; choose them above" in widget.segment.summary.text()
+    assert "belongs to “frames”; select it above" in widget.segment.summary.text()
     assert not viewer.layers["frames"].visible
 
 

@@ -138,7 +138,7 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         hand.key("Return")
         settled(state, qtbot, layer)
     qtbot.waitUntil(lambda: table.listed.rowCount() == 2, timeout=20_000)
-    assert widget.next_words.text().startswith("0 of about 20 answers, besides 2 about masks;")
+    assert widget.next_words.text().startswith("0 of about 20 answers and 2 about masks;")
     listed = table.listed
     # The latest first, also of those that were given within a second.
     rows = [listed.data(listed.index(k)) for k in range(2)]

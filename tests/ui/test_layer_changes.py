@@ -73,7 +73,7 @@ def test_layers_that_others_change_are_followed(
     viewer.layers.remove(cells)
     qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
     assert "“cells” was deleted" in widget.notice.text()
-    assert "answers are kept" in widget.notice.text()
+    assert "answers are saved" in widget.notice.text()
     none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
     widget.segment.source.labels.choose(none)
     qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)

@@ -144,7 +144,7 @@ def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
     assert (bottom - top) * (right - left) < 0.7 * truth[0].size
     hand.key("I")
     assert not session.masks.answers, "the key only says what is meant"
-    assert "none is missing" in widget.annotate.hint.text()
+    assert "no cell is missing" in widget.annotate.hint.text()
     hand.key("Return")
     [answer] = session.masks.answers
     assert answer.kind == MendKind.CHECK and answer.frame == T

@@ -111,7 +111,7 @@ def test_any_way_of_answering_answers_the_question(asked, said):
     # The number of an alternative; there is no ninth.
     annotator.choose(9)
     assert asked.questions.current is first and not asked.answers
-    assert said[-1] == ("hint", "Nothing is listed under 9.")
+    assert said[-1] == ("hint", "There is no alternative 9.")
     annotator.choose(3)
     answered(False, first.alternatives[1].key)
     # A click on the target.

@@ -12,7 +12,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.annotate_panel import FrameStrip
 from bridgetrack.ui.looks import LOOKS, rgba
-from bridgetrack.ui.overlay import Drawing, SliceShown
+from bridgetrack.ui.overlay import Drawing, SliceShown, percent
 
 MOTHER = CellRef(3, 1, (50.0, 50.0))
 HERE, THERE, FAR = (CellRef(4, k, (50.0, 40.0 + 20 * k)) for k in (1, 2, 3))
@@ -95,3 +95,8 @@ def test_names_on_a_small_picture_do_not_cover_each_other(qtbot):
                   for k in range(shown.height())]  # fmt: skip
         seen = [pixels.count(colour) for colour in colours]
         assert min(seen) > 0.8 * max(seen) > 10, seen
+
+
+def test_no_confidence_is_0_or_100_percent() -> None:
+    shares = (0.0, 0.009, 0.01, 0.5, 0.99, 0.991, 1.0)
+    assert [percent(s) for s in shares] == ["< 1 %"] * 2 + ["1 %", "50 %", "99 %"] + ["> 99 %"] * 2

@@ -271,8 +271,8 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None)
     folder = path if path.suffix == ENDING else path.with_name(f"{path.name}{ENDING}")
     if session.project.path is not None and resolved(folder) == resolved(session.project.path):
         raise OutputError(
-            f"{folder} is the project that is open, and all is kept in it already; give another "
-            "name for a copy"
+            f"{folder} is the project that is open, and everything is already saved in it; give "
+            "another name for a copy"
         )
     if folder.exists() and not is_ours(folder):
         raise OutputError(

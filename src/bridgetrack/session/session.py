@@ -213,7 +213,8 @@ class Session:
         notices = [ended, answers.notice]
         if lost:
             notices.append(
-                f"In {lost} frames the masks are not those that you corrected; they are left."
+                f"In {plural(lost, 'frame')} the masks have changed since you corrected them; your "
+                "corrections there were not applied."
             )
         for notice in filter(None, notices):
             if len(self.message):
@@ -249,7 +250,7 @@ class Session:
             told.append(f"{ends} ended before it was done: its movie or its cells were closed.")
         self.project.keep_now()
         if self.project.problem:
-            told.append(f"The project that was open could not be kept: {self.project.problem}.")
+            told.append(f"The project that was open could not be saved: {self.project.problem}.")
         if self.answers is not None:
             self.answers.changed.disconnect(self._follow)
         self.movie = self.answers = self.scene = self.tracking = self.masks = None
@@ -489,7 +490,7 @@ class Session:
             raise InputError(
                 f"{answer!r} is no answer to this question: say 'yes', 'no', 'cannot tell' or "
                 f"'skip', a number below {len(question.alternatives)} for one of its "
-                "alternatives, or the event that holds"
+                "alternatives, or the event that is right"
             )
 
     def train(self, options: TrainingOptions | None = None) -> Training | None:

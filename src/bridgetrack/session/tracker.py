@@ -114,7 +114,7 @@ class Tracker:
             session.message.emit(
                 "warning",
                 f"{len(lost)} of your answers are about cells that are no longer there, e.g. "
-                f"{lost[0].cell}: {lost[0].reason}. They are kept.",
+                f"{lost[0].cell}: {lost[0].reason}. They remain saved.",
             )
         try:
             session.model.aligned(scene.matrix.features)

@@ -191,8 +191,8 @@ class Trainer:
         """Where they are, or that the model does not suit; nothing where neither is."""
         if self.unsuited:
             return (
-                "Many answers contradict events that the model was certain of. It does not suit "
-                "this movie well; your answers count."
+                "Many of your answers contradict events the model was certain of: it does not fit "
+                "this movie well. The tracks follow your answers."
             )
         n = len(self.doubtful())
         if not n:

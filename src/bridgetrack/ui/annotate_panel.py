@@ -290,7 +290,8 @@ class AnnotatePanel(Panel):
         )  # fmt: skip
         self.take_over = button(
             "Import tracks…", "Corrected tracks of this movie from a CSV, GEFF, TrackMate's XML or "
-            "a Cell Tracking Challenge folder: what differs becomes answers", self._ask_tracks,
+            "a Cell Tracking Challenge folder: every difference becomes an answer",
+            self._ask_tracks,
         )  # fmt: skip
         tab.add(row(self.remove, self.take_over))
         return tab
@@ -397,8 +398,8 @@ class AnnotatePanel(Panel):
 
 
 _INSTEAD = (
-    "Click it or press its number. Not listed: C, Y, L, A, F. Not sure: U. "
-    "Wrong masks: K, J, N, E, O."
+    "Click it or press its number. If it is not listed, use the buttons below (C, Y, L, A, F). "
+    "Not sure: U. Wrong masks: K, J, N, E, O."
 )
 
 

@@ -10,6 +10,7 @@ from psygnal import Signal
 from bridgetrack.active.suggester import Proposal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
+from bridgetrack.errors import plural
 from bridgetrack.hypotheses.events import FATES, N_TARGETS, Event
 from bridgetrack.regions.mend import MendKind, Place
 from bridgetrack.regions.score import FEW
@@ -26,9 +27,9 @@ _AGAIN = "Choose the masks again"
 GLANCE = 0.25
 """Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
 
-_INSTEAD = "Noted as wrong. What happened instead? Press its number, or C, Y, L, A or F and click."
+_INSTEAD = "Marked as wrong. What happened instead? Press its number, or C, Y, L, A or F and click."
 
-_CHOOSE = "Point at a cell, or click one, to see what the model thinks of it; then answer."
+_CHOOSE = "Point at a cell, or click one, to see what the model predicts for it; then answer."
 
 _LISTED = 5
 """Things that a cell may do which are listed at most: as many as have a key."""
@@ -89,14 +90,14 @@ class Annotator:
         if session.scene is None:
             return "Measuring the cells; a moment please."
         if questions.problem and questions.engaged:
-            return f"It could not learn from these answers: {questions.problem}"
+            return f"Learning from these answers failed: {questions.problem}"
         if not self.asking and questions.engaged:
             return f"{self.picking.hint} G goes back to the question."
         if not self.asking or questions.current is not None:
             return self.picking.hint
         if session.tracking is None or questions.busy:
             return "Looking for the next question; this takes a moment."
-        return "Nothing is left to ask: every event that could be otherwise is answered."
+        return "Nothing is left to ask: every uncertain event has been answered."
 
     # ------------------------------------------------------------------ following
 
@@ -382,7 +383,7 @@ class Annotator:
         asked = self._question()
         if asked is None or self._questions.in_view >= GLANCE:
             return asked
-        self._say("This question came into view just now: look at it, then answer.")
+        self._say("The question has only just appeared. Look at it first, then answer.")
         return None
 
     def _question(self) -> Suggestion | None:
@@ -426,11 +427,13 @@ class Annotator:
             if asked is None:
                 return
             if number > len(asked.listed):
-                self._say(f"Nothing is listed under {number}.")
+                self._say(f"There is no alternative {number}.")
             elif kind == Kind.REJECT:
                 self._questions.deny(asked)
             elif kind == Kind.CONFIRM and number == 1 and self._questions.denied:
-                self._say("You said no to this. Choose what happened instead, or go on with G.")
+                self._say(
+                    "You said no to this. Choose what happened instead, or press G to continue."
+                )
             else:
                 other = None if number == 1 else asked.listed[number - 1]
                 self._questions.reply(asked, kind, other)
@@ -488,8 +491,8 @@ class Annotator:
 
 def _checked_words(now: int, all_in_all: int) -> str:
     """What is told after an area was found right, which held some cells."""
-    told = f"Saved: {now} cell{'s are' if now > 1 else ' is'} right here, and none is missing. "
+    told = f"Saved: {plural(now, 'mask')} in view {'is' if now == 1 else 'are'} right. "
     left = FEW - all_in_all
     if left > 0:
-        return f"{told}After {left} more, “{_AGAIN}” uses the look of the cells in this movie."
-    return f"{told}“{_AGAIN}” now uses the look of the cells in this movie."
+        return f"{told}After {left} more, “{_AGAIN}” learns from them."
+    return f"{told}“{_AGAIN}” now learns from such masks."

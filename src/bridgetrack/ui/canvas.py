@@ -200,7 +200,7 @@ _NUMBERS = [
 SHORTCUTS = (
     *_MODES,
     Shortcut("again", (), "Cut, join, add and remove cells in all frames where the image shows "
-             "that it is needed. Your answers about masks are kept, and learned from",
+             "that masks are wrong. Your answers about masks are respected and used for learning",
              Annotator.choose_again),
     Shortcut("suggest", ("G",), "Go to the event for which an answer helps most",
              Annotator.suggest),

@@ -123,7 +123,10 @@ class TrackList(QTableView):
         self.setSortingEnabled(True)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setToolTip("Click a track to go there, several to compare them; a column sorts")
+        self.setToolTip(
+            "Click a track to go to it; select several to compare them. Click a column header to "
+            "sort"
+        )
         self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(22)
         self.sortByColumn(0, Qt.SortOrder.AscendingOrder)

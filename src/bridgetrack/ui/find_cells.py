@@ -25,7 +25,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.source_panel import SourceChooser
 from bridgetrack.ui.widgets import DIM, Column, button, fitted, form_in, text
 
-_WAYS = {"jointly": "together with their tracks", "plain": "quickly: one segmentation a frame"}
+_WAYS = {"jointly": "together with their tracks", "plain": "fast: one segmentation per frame"}
 """How the built-in method chooses cells, in words."""
 
 _PAUSE = 200
@@ -85,7 +85,7 @@ class FindCells(Column):
         self.live.setToolTip("Show the cells of the frame in view as the sliders move")
         self.go = self.add(button(
             "Find cells in all frames",
-            "Look for the cells of every frame; they make a layer of their own",
+            "Look for the cells of every frame; they are added as a new layer",
             self.run,
         ))  # fmt: skip
         self.words = self.add(text())
@@ -103,7 +103,7 @@ class FindCells(Column):
         self.foreground = _setting(SegmentationSettings, "foreground")
         box = QWidget()
         form = form_in(box)
-        for title, widget in (("Found", self.method), ("Cells are", self.foreground)):
+        for title, widget in (("Method", self.method), ("Cells are", self.foreground)):
             form.addRow(title, fitted(widget.native))
         return box
 
@@ -313,4 +313,4 @@ class FindCells(Column):
             )
         else:
             made.visible = False
-            self.words.setText(f"Found the cells of “{layer.name}”: choose it as the movie.")
+            self.words.setText(f"Cells of “{layer.name}” found. Select it as Movie to use them.")

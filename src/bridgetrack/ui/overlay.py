@@ -52,7 +52,9 @@ class Arrow(NamedTuple):
 
 def percent(share: float) -> str:
     """A confidence in words: never 0 or 100."""
-    return f"{min(max(round(100 * share), 1), 99)} %"
+    if share < 0.01:
+        return "< 1 %"
+    return "> 99 %" if share > 0.99 else f"{round(100 * share)} %"
 
 
 def _flat(cell: CellRef) -> Array:

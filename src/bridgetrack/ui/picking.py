@@ -26,11 +26,11 @@ class Mode(Enum):
         self.key, self.words, self.hint = key, words, hint
 
     REVIEW = (
-        "", "", "Point at a cell to see what the model thinks. Enter says yes, Backspace no."
+        "", "", "Point at a cell to see what the model predicts. Enter: yes. Backspace: no."
     )  # fmt: skip
     SUGGEST = (
         "", "",
-        "Is what is drawn right? Enter: yes. Bksp: no. A number: that one instead. "
+        "Is the event shown right? Enter: yes. Bksp: no. A number: that one instead. "
         "U: cannot tell. G: another one. Esc: stop.",
     )  # fmt: skip
     MOVE = "C", "Connect", "Click a cell, then the same cell one frame later."
@@ -41,29 +41,31 @@ class Mode(Enum):
     )  # fmt: skip
     APPEAR = "A", "Appears", "Click a cell in the first frame in which it is seen."
     FALSE = (
-        "F", "Not a cell", "Click what is not a cell. Shift+click: nothing in its track is a cell."
+        "F", "Not a cell",
+        "Click an object that is not a cell. Shift+click: nothing in its track is a cell.",
     )  # fmt: skip
     VERIFY = (
         "", "Verify track",
-        "Click a cell whose track is right: it is locked. Again: it is released. With Shift: its "
+        "Click a cell to verify and lock its track; click again to unlock it. Shift+click: the "
         "whole family.",
     )  # fmt: skip
     CUT = (
         "K", "Two cells",
-        "Click two cells drawn as one; or click beside them on both sides, to cut along that line.",
+        "Click a mask that covers two cells to cut it; or click beside it on both sides, to cut "
+        "along that line.",
     )  # fmt: skip
     JOIN = "J", "One cell", "Click two pieces of one cell."
-    GROW = "N", "New cell", "Click a cell that is not drawn."
-    REMOVE = "E", "No cell", "Click what is drawn but is no cell."
+    GROW = "N", "New cell", "Click a cell without a mask."
+    REMOVE = "E", "Delete mask", "Click a mask that is not a cell."
     OUTLINE = (
         "O", "Outline",
         "Click a cell for its next outline. Shift+click: the outline that another layer of masks "
         "in view has here.",
     )  # fmt: skip
     CHECK = (
-        "I", "All right",
-        "Correct what is wrong in view first. Then click or press Enter: every cell in view is "
-        "right, and none is missing.",
+        "I", "All masks right",
+        "Correct the wrong masks in view first. Then click or press Enter: all masks in view are "
+        "right, and no cell is missing.",
     )  # fmt: skip
 
     @property
@@ -113,7 +115,7 @@ class Picking:
         if self.targets:
             return "Click the second one."
         if self.mode == Mode.MOVE:
-            return "Click the same cell here; the outline is where it was. Esc cancels."
+            return "Click the same cell here; the outline shows where it was. Esc cancels."
         return "Click both daughters, one after the other. Esc cancels."
 
     def _forget(self) -> None:

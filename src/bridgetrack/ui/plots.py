@@ -23,7 +23,7 @@ class Plot(pg.PlotWidget):
 
     def __init__(self) -> None:
         super().__init__(background=None)
-        self.setToolTip("The wheel zooms, dragging moves; right click, Export…: saves it")
+        self.setToolTip("Scroll to zoom, drag to move, right-click and Export… to save")
 
     def _follow_theme(self) -> None:
         pen = pg.mkPen(self.palette().windowText().color())
@@ -117,7 +117,7 @@ class TreePlot(Plot):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setToolTip(f"{self.toolTip()}; click a branch: goes there; double click: shows all")
+        self.setToolTip(f"{self.toolTip()}; click a branch to go there, double-click to see all")
         self.invertY(True)
         self.hideAxis("bottom")
         self.getAxis("left").setLabel("frame")

@@ -111,8 +111,8 @@ class SegmentPanel(Panel):
         if layer is None:
             return ""
         return (
-            f"“{layer.name}” holds tracks that were made elsewhere. To begin with them and correct "
-            "them: step 2, Your answers, Import tracks."
+            f"“{layer.name}” contains tracks from another program. To start from them, use Import "
+            "tracks… under Your answers in step 2."
         )
 
 
@@ -191,9 +191,9 @@ class ScaleBox(QWidget):
         super().__init__()
         self._panel, self._source = panel, source
         self._form = form_in(self)
-        self.pixel = _number("Side of a pixel in the plane, in micrometres")
-        self.plane = _number("Distance of two planes, in micrometres")
-        self.minutes = _number("Time between two frames, in minutes")
+        self.pixel = _number("Pixel size in x and y, in micrometres")
+        self.plane = _number("Distance between planes, in micrometres")
+        self.minutes = _number("Time between frames, in minutes")
         self._fields = self.pixel, self.plane, self.minutes
         titles = "Pixel, µm", "Between planes, µm", "Frame, minutes"
         soon = qdebounced(self.apply, timeout=_TYPED, parent=self)

@@ -40,7 +40,7 @@ class SourceChooser(QWidget):
         super().__init__()
         self._panel = panel
         form = form_in(self)
-        self.image = LayerChoice("no image", "The movie; its brightness helps to tell cells apart")
+        self.image = LayerChoice("no image", "The movie; its intensities help the tracking")
         self.labels = LayerChoice(
             "choose, or find cells below",
             "The layer in which every cell has a number in every frame, or a point",
@@ -175,9 +175,7 @@ class SourceChooser(QWidget):
         if labels is not None and labels is not theirs:
             return False
         if labels is not None and own not in self.labels:
-            self.left = (
-                f" “{labels.name}” are those of “{before.name}”; choose them above to use them."
-            )
+            self.left = f" “{labels.name}” belongs to “{before.name}”; select it above to use it."
         self.labels.choose(own)
         return self.labels.layer is not labels
 
@@ -205,8 +203,9 @@ class SourceChooser(QWidget):
         told = session.forget()
         if before is not None and viewer is not None and before not in viewer.layers:
             words = (
-                f"“{before.name}” was deleted from the window. Your answers are kept: open these "
-                "cells again to go on, or the movie, where they were found or painted here."
+                f"“{before.name}” was deleted from the window. Your answers are saved. To "
+                "continue, open the cells again; if they were found or painted here, open the "
+                "movie."
             )
             session.message.emit("warning", f"{told} {words}".strip())
         if image is not None and image not in self._known:

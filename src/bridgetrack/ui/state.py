@@ -182,8 +182,8 @@ class CloseGuard(QObject):
         found = [f"{what} is not done yet." for doer in self._doers for what in doer.unfinished]
         if self._kept.problem:
             found.append(
-                f"The project cannot be kept: {self._kept.problem}. Save it elsewhere, or save the "
-                "layer of the cells."
+                f"The project cannot be saved: {self._kept.problem}. Save it elsewhere, or save "
+                "the layer of the cells."
             )
         return found
 
@@ -207,7 +207,7 @@ def may_close(window: QWidget, losses: list[str]) -> bool:
     box.setIcon(QMessageBox.Icon.Warning)
     box.setWindowTitle("Close Bridgetrack?")
     box.setText("\n".join(losses))
-    box.setInformativeText("Everything else is kept: your answers, and the cells of this movie.")
+    box.setInformativeText("Everything else is saved: your answers, and the cells of this movie.")
     close = box.addButton("Close and lose it", QMessageBox.ButtonRole.DestructiveRole)
     stay = box.addButton("Stay", QMessageBox.ButtonRole.RejectRole)
     box.setDefaultButton(stay)

@@ -140,8 +140,8 @@ class CheckBox(Column):
         self._panel, self._questions = panel, panel.session.questions
         self.go = button(
             "Check accuracy",
-            "Look at links drawn at random: Enter is right, Backspace wrong, U cannot tell, Z takes"
-            " back. It ends in a sentence for your methods section, written with every export",
+            "Judge links drawn at random: Enter means right, Backspace wrong, U cannot tell, Z "
+            "undoes. The result is a sentence for your methods section, added to every export",
             self.begin,
         )
         self.words = self.add(text())
@@ -289,7 +289,7 @@ class ExportBox(Column):
     def _run(self, job: str, what: str, work: Factory, done: Report) -> None:
         doer = self._panel.state.elsewhere
         if doer.busy(job):
-            self.words.setText(f"{what} is still under way; begin again when that is done.")
+            self.words.setText(f"{what} is still running; try again when it has finished.")
             return
         self.words.clear()
         doer.run(job, work, done, what=what)

@@ -27,7 +27,9 @@ class TrainPanel(Panel):
         self.words = self.add(text(lines=1))
         self.add(heading("Model"))
         self.choice = self.add(fitted(QComboBox()))
-        self.choice.setToolTip("Tracks follow at once; training begins with it and stays close")
+        self.choice.setToolTip(
+            "The tracks are updated at once. Training starts from this model and stays close to it"
+        )
         self.choice.activated.connect(self._on_choice)
         self.begins = self.add(text())
         self.go = self.add(
@@ -86,7 +88,10 @@ class TrainPanel(Panel):
         words = [f"{plural(n, 'answer')} to learn from{unsure}."] if given else []
         if self.session.masks is not None and len(self.session.masks.answers):
             n_masks = len(self.session.masks.answers)
-            words.append(f"Those about masks ({n_masks}) count where masks are chosen.")
+            used = "is" if n_masks == 1 else "are"
+            words.append(
+                f"{plural(n_masks, 'answer')} about masks {used} used when masks are chosen again."
+            )
         self.words.setText(" ".join(words))
         problem = [f"✕ {trainer.problem}"] if trainer.problem else trainer.results()
         tell(self.results, "\n".join(problem))

@@ -58,7 +58,7 @@ def launch(image: Path | None, labels: Path | None) -> None:
 
 _CHECKING = (
     "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
-    "U: you cannot tell. Esc stops; your answers are kept."
+    "U: you cannot tell. Esc stops; your answers are saved."
 )
 
 ENOUGH = 20
@@ -79,7 +79,7 @@ class WorkflowPanel(Panel):
         names = ("1 Cells", "2 Annotate", "3 Train", "4 Track")
         tips = (
             "Choose the movie and its cells, or find the cells",
-            "Tell what happens to some cells",
+            "Say what happens to some cells",
             "Learn from your answers",
             "Look at the tracks, correct and export them",
         )
@@ -91,8 +91,8 @@ class WorkflowPanel(Panel):
         for tab in self.tabs:
             group.addButton(tab)
         self.save = button(
-            "Save project as…", "Everything is kept beside the movie at once; this makes a copy of "
-            "it, to go on from here or to repeat this run without a window",
+            "Save project as…", "Everything is saved beside the movie automatically. This saves a "
+            "copy to continue from, or to repeat the run without a window",
             self.ask_save,
         )  # fmt: skip
         self.add(row(self.segment.open, self.save))
@@ -206,26 +206,27 @@ class WorkflowPanel(Panel):
 
 def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
     """What comes next in a step, where there are tracks and answers about events and `masks`."""
-    besides = f", besides {masks} about masks" if masks else ""
+    besides = f" and {masks} about masks" if masks else ""
     if step == 0:
         return "Ready. Next: answer some questions in step 2, or see the tracks in step 4."
     if step == 1 and answers < ENOUGH:
         return f"{answers} of about {ENOUGH} answers{besides}; mix easy and hard ones. Then train."
     if step == 1:
-        return f"{answers} answers{besides}: enough to train in step 3; more make it better."
+        return f"{answers} answers{besides}: enough to train in step 3; more improve the model."
     if step == 2 and trained is not None:
         return _TRAINED[trained.better]
     if step == 2 and not answers:
         return "Training needs answers; give some in step 2. About 20 are enough to begin with."
     if step == 2:
         return "Press Train."
-    return "Point at what is wrong and correct it as in step 2; the tracks are updated at once."
+    return "Point at an error and correct it as in step 2; the tracks are updated at once."
 
 
 _TRAINED = {
     None: "Trained. Next: look at the tracks in step 4.",
     True: "Better than before on held-out answers. Next: look at the tracks in step 4.",
-    False: "Worse than before on held-out answers: give more in step 2, or undo it (Z).",
+    False: "Worse than before on held-out answers: give more answers in step 2, or undo the "
+    "training (Z).",
 }
 """What is told of a training that is better or worse than what it began with, or as good."""
 
