@@ -54,7 +54,7 @@ def says(name, kind, *events, **more):
 def step(history, remove=(), add=()):
     """The history after a step of annotations."""
     removed = tuple(history.annotations[i] for i in remove)
-    return history.recorded(AnswerChange(removed, tuple(add)))
+    return history.after("answer", AnswerChange(removed, tuple(add)))[0]
 
 
 def everything_between(detections, *, false=True):

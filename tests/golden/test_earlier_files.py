@@ -49,7 +49,7 @@ def _masks(path: Path) -> list[str]:
     assert store.masks == load_mask_answers(path)
     store.undo()
     assert load_mask_answers(movie) == store.masks != load_mask_answers(path)
-    return [store.masks.next_id(), *(a.id for a in store.masks)]
+    return [str(store.masks.last_id), *(a.id for a in store.masks)]
 
 
 def _model(path: Path) -> list[str]:
@@ -107,7 +107,7 @@ def _settings(path: Path) -> list[str]:
         ("earlier/annotations-2.json", _answers, ["a1", "a2", "a3", "a5"]),
         ("answers.json", _answers, [f"s{k}" for k in range(1, 41)]),
         ("journal.json", _answers, ["s2", "s3"]),
-        ("earlier/masks-1.json", _masks, ["m3"]),
+        ("earlier/masks-1.json", _masks, ["2"]),
         ("earlier/model-first.json", _model, ["untrained", "80", "False"]),
         ("earlier/model-tightness.json", _model, ["shipped", "88", "True"]),
         ("trained.json", _model, ["trained", "80", "False"]),

@@ -43,7 +43,9 @@ def test_what_is_saved_comes_back(folder, cells, tmp_path):
     refs = event_refs(detections, hypotheses.take(chosen))
     history = AnswerHistory(AnnotationSet(detections.geometry))
     for k, ref in enumerate(refs):
-        history = history.recorded(AnswerChange(added=(Annotation(f"a{k}", Kind.CONFIRM, (ref,)),)))
+        history = history.after(
+            "answer", AnswerChange(added=(Annotation(f"a{k}", Kind.CONFIRM, (ref,)),))
+        )[0]
     model, formats = untrained_model(), ["csv", "geff"]
     path = write_project(tmp_path / "b.bridgetrack", cells, history, model, formats=formats)
     assert is_project(path) and is_project(path / "project.json")

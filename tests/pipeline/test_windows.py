@@ -120,7 +120,7 @@ def answers_that_change(whole: Tracking) -> AnnotationSet:
             for ref in event_refs(detections, hypotheses.take(draw.permutation(rows)[:8])):
                 if not taken & {c.cell for c in ref.cells}:
                     taken |= {c.cell for c in ref.cells}
-                    new = Annotation(answers.next_id(), kind, (ref,))
+                    new = Annotation(f"a{answers.last_id + 1}", kind, (ref,))
                     answers = answers.edit(add=[new])
     return answers
 

@@ -97,7 +97,7 @@ def test_tracks_from_elsewhere_are_taken_over_as_answers(session, labels, tmp_pa
     heard = []
     session.message.connect(lambda level, words: heard.append((level, words)))
     session.edits.take_over(path)
-    assert heard[-1][0] == "info" and heard[-1][1].endswith("already; nothing has changed.")
+    assert heard[-1][0] == "info" and heard[-1][1].endswith("this was known already.")
     session.undo()
     assert not len(session.annotations), "what had nothing new is no step"
 

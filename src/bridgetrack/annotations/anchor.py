@@ -160,12 +160,11 @@ def _problem(
     }
     seen: dict[int, CellRef] = {}
     for c in annotation.cells:
-        if rows[c] < 0:
-            return Lost(annotation.id, c, why[rows[c]])
-    for c in annotation.cells:
-        if seen.setdefault(rows[c], c).cell != c.cell:
-            reason = "it and another cell of the same annotation are one detection now"
-            return Lost(annotation.id, c, reason)
+        row = rows[c]
+        if row >= 0 and seen.setdefault(row, c).cell != c.cell:
+            row = _SHARED
+        if row < 0:
+            return Lost(annotation.id, c, why[row])
     return None
 
 

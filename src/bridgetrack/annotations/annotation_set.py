@@ -48,9 +48,9 @@ class AnswerSet(Generic[A]):
     answers
         The answers; ids must differ. Iteration is in the natural order of ids, whatever the
         order of adding.
-    last_ids
-        Highest number ever given with each prefix of ids; does not count for equality. No id is
-        given twice, for what was noted elsewhere of one must not speak of another.
+    last_id
+        Highest number of an id that was ever given; does not count for equality. No id is given
+        twice, for what was noted elsewhere of one must not speak of another.
     """
 
     noun, prefix = "answer", "a"
@@ -60,10 +60,9 @@ class AnswerSet(Generic[A]):
         self,
         geometry: Geometry,
         answers: Iterable[A] = (),
-        last_ids: Mapping[str, int] | None = None,
+        last_id: int = 0,
     ) -> None:
-        self.geometry = geometry
-        self.last_ids = dict(last_ids or {})
+        self.geometry, self.last_id = geometry, last_id
         self._items: dict[str, A] = {}
         self._insert(answers)
 
@@ -75,7 +74,8 @@ class AnswerSet(Generic[A]):
             self._check(a)
             self._items[a.id] = a
             prefix, number, _ = natural_key(a.id)
-            self.last_ids[prefix] = max(number, self.last_ids.get(prefix, number))
+            if prefix == self.prefix:
+                self.last_id = max(number, self.last_id)
             in_order, last = in_order and natural_key(last) < natural_key(a.id), a.id
         if not in_order:
             self._items = {i: self._items[i] for i in sorted(self._items, key=natural_key)}
@@ -118,7 +118,6 @@ class AnswerSet(Generic[A]):
         if not gone and not come:
             return self
         made = copy(self)
-        made.last_ids = dict(self.last_ids)
         made._items = dict(self._items)
         for i in gone:
             made._items.pop(i, None)
@@ -130,10 +129,6 @@ class AnswerSet(Generic[A]):
         made = copy(self)
         made.geometry = geometry
         return made
-
-    def next_id(self) -> str:
-        """An id that was never given and is later than all others like it."""
-        return f"{self.prefix}{1 + self.last_ids.get(self.prefix, 0)}"
 
 
 class AnnotationSet(AnswerSet[Annotation]):

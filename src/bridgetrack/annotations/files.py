@@ -19,7 +19,7 @@ from pydantic import Field, WrapValidator
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet, AnswerSet
-from bridgetrack.annotations.history import AnswerChange, AnswerHistory
+from bridgetrack.annotations.history import AnswerChange, AnswerHistory, Do
 from bridgetrack.annotations.mask_answers import HIGHEST, MaskAnswers
 from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import as_path, locked, staged, write_text, writing
@@ -46,9 +46,6 @@ ANSWERS, PROJECT = "answers.json", "project.json"
 SUFFIX = ".annotations.json"
 """Of the name of a file of answers beside a movie, as earlier versions had it."""
 
-MANY_LINES = 1000
-"""Changes from which on a journal becomes one line again when it was opened anew."""
-
 _LARGEST, _WHAT = 1_000_000_000, "the annotations"
 
 # ---------------------------------------------------------------------- form
@@ -66,7 +63,7 @@ _MaskMentions = list[Annotated[Any, of_dataclass(MaskAnswer), _OR_ID]]
 class _Step(FilePart):
     """A later line, or a step to undo or redo on the first one."""
 
-    do: Literal["answer", "undo", "redo", "set"] = "answer"
+    do: Do = "answer"
     removed: _Mentions = Field(default_factory=list)
     added: _Mentions = Field(default_factory=list)
     masks_removed: _MaskMentions = Field(default_factory=list)
@@ -85,14 +82,6 @@ class _Step(FilePart):
             {key: (values[0], values[-1]) for key, values in self.settings.items()},
         )
 
-    def after(self, history: AnswerHistory) -> AnswerHistory:
-        if self.do == "undo":
-            return history.undo()
-        if self.do == "redo":
-            return history.redo()
-        change = self.change(history)
-        return history.recorded(change) if self.do == "answer" else history.after(change)
-
 
 class _Masks(FilePart):
     answers: list[_MaskField] = Field(default_factory=list)
@@ -109,10 +98,10 @@ class _Content(FilePart):
     settings: JsonObject = Field(default_factory=dict)
 
     def made(self) -> AnswerHistory:
-        last_mask = {"m": self.masks.last_id}
+        masks = self.masks
         there = AnswerHistory(
-            AnnotationSet(self.movie, self.annotations, self.last_ids),
-            masks=MaskAnswers(self.movie, self.masks.answers, last_mask, self.masks.last_label),
+            AnnotationSet(self.movie, self.annotations, self.last_ids.get("a", 0)),
+            masks=MaskAnswers(self.movie, masks.answers, masks.last_id, masks.last_label),
             settings=self.settings,
         )
         past, future = (
@@ -155,12 +144,12 @@ def history_to_json(history: AnswerHistory) -> dict[str, Any]:
         "history": {
             side: [_change_to_json(c, history) for c in steps] for side, steps in sides.items()
         },
-        "last_ids": {key: n for key, n in sorted(present.last_ids.items()) if n >= 0},
+        "last_ids": {"a": present.last_id},
     }
-    if last_id := masks.last_ids.get("m", 0):
+    if masks.last_id:
         content["masks"] = {
             "answers": [to_json(a) for a in masks.past],
-            "last_id": last_id,
+            "last_id": masks.last_id,
             "last_label": masks.last_label,
         }
     if history.settings:
@@ -224,7 +213,7 @@ class Journal:
             where = f"{path}, line {number}"
             step: _Step = check(_Step, line_now(parse_json(line, what, where)), where)
             try:
-                history = step.after(history)
+                history, _ = history.after(step.do, step.change(history))
             except InputError as error:
                 raise InputError(f"{where}: {error}; take the file from a backup") from None
         if torn and not complete:
@@ -233,7 +222,7 @@ class Journal:
                 f"is left out; the {len(lines)} changes before it are there"
             )
         earlier = present is not head
-        if not (earlier or complete or len(lines) >= MANY_LINES):
+        if not (earlier or complete):
             self.end = path.stat().st_size - len(torn.encode())
         return history, earlier
 
@@ -246,7 +235,7 @@ class Journal:
                 parts.append(beside._read()[0].masks)
                 self.notice = f"{self.notice} {beside.notice}".strip()
         if parts:
-            last = {"m": max(part.last_ids["m"] for part in parts)}
+            last = max(part.last_id for part in parts)
             label = max(part.last_label for part in parts)
             masks = MaskAnswers(parts[-1].geometry, (), last, label)
             history = replace(history, masks=masks)
@@ -254,7 +243,7 @@ class Journal:
         listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
         for k, answer in enumerate(listed, 1):
             step = AnswerChange(masks_added=(replace(answer, id=f"m{k}"),))
-            history = history.recorded(step)
+            history, _ = history.after("answer", step)
         settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
         if settings.exists():
             text = read_text(settings, what, largest=_LARGEST)
@@ -262,8 +251,8 @@ class Journal:
             history = replace(history, settings={k: v for k, v in known.items() if v})
         return history
 
-    def write(self, do: str, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
-        """Write down what was done: as one more line, or all that is known now.
+    def write(self, do: Do, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
+        """Write down a step: as one more line, or all that is known now.
 
         Raises an `OutputError` where it cannot be written, or another program changed the file
         meanwhile; then nothing has changed.
@@ -271,8 +260,8 @@ class Journal:
         if self.end is None or not self.path.exists():
             self.begin(new)
             return
-        more = {} if do in ("undo", "redo") else _change_to_json(change, old)
-        self._append((json.dumps({"do": do, **more}, allow_nan=False) + "\n").encode(), self.end)
+        line = json.dumps({"do": do, **_change_to_json(change, old)}, allow_nan=False) + "\n"
+        self._append(line.encode(), self.end)
 
     def begin(self, history: AnswerHistory) -> None:
         """Write it anew; raises as `write`."""

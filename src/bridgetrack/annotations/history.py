@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from bridgetrack.annotations.annotation import Annotation
 from bridgetrack.annotations.annotation_set import AnnotationSet
@@ -38,11 +38,17 @@ class AnswerChange:
         return AnswerChange(self.added, self.removed, self.masks_added, self.masks_removed, turned)
 
 
+NOTHING = AnswerChange()
+
+Do = Literal["answer", "set", "undo", "redo"]
+"""What a step is: one that can be undone, one that cannot, or one back or forth."""
+
+
 @dataclass(frozen=True)
 class AnswerHistory:
     """What is known of a movie, and the way to it.
 
-    All changes raise an `InputError` where the step does not fit, or there is none.
+    A step raises an `InputError` where it does not fit, or there is none to undo or redo.
     """
 
     annotations: AnnotationSet  # the present answers about events
@@ -57,33 +63,29 @@ class AnswerHistory:
         if self.masks is None:
             object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
 
-    def after(self, change: AnswerChange) -> AnswerHistory:
-        """What is known after a step, with the same steps to undo and redo."""
-        new = {key: after for key, (_, after) in change.settings.items()}
-        return replace(
-            self,
-            annotations=self.annotations.edit((a.id for a in change.removed), change.added),
-            masks=self.masks.edit((a.id for a in change.masks_removed), change.masks_added),
-            settings={k: v for k, v in {**self.settings, **new}.items() if v is not None},
+    def after(self, do: Do, change: AnswerChange = NOTHING) -> tuple[AnswerHistory, AnswerChange]:
+        """What is known after a step, and what that changed.
+
+        `change` is what is done or set; after it, what was undone before can no longer be redone.
+        """
+        past, future = self.past, self.future
+        if do == "answer":
+            past, future = (*past, change)[-LIMIT:], ()
+        elif do == "undo" and past:
+            past, future, change = past[:-1], (*future, past[-1]), past[-1].inverse
+        elif do == "redo" and future:
+            past, future, change = (*past, future[-1]), future[:-1], future[-1]
+        elif do != "set":
+            raise InputError(f"there is nothing to {do}")
+        settings = {**self.settings, **{key: new for key, (_, new) in change.settings.items()}}
+        known = AnswerHistory(
+            self.annotations.edit((a.id for a in change.removed), change.added),
+            past,
+            future,
+            self.masks.edit((a.id for a in change.masks_removed), change.masks_added),
+            {key: value for key, value in settings.items() if value is not None},
         )
-
-    def recorded(self, change: AnswerChange) -> AnswerHistory:
-        """The history after a new step; what was undone before can no longer be redone."""
-        return replace(self.after(change), past=(*self.past, change)[-LIMIT:], future=())
-
-    def undo(self) -> AnswerHistory:
-        """One step back."""
-        if not self.past:
-            raise InputError("there is nothing to undo")
-        *past, change = self.past
-        return replace(self.after(change.inverse), past=tuple(past), future=(*self.future, change))
-
-    def redo(self) -> AnswerHistory:
-        """One undone step forth."""
-        if not self.future:
-            raise InputError("there is nothing to redo")
-        *future, change = self.future
-        return replace(self.after(change), past=(*self.past, change), future=tuple(future))
+        return known, change
 
     def of_movie(self, geometry: Geometry, path: str | os.PathLike[str] | None) -> AnswerHistory:
         """The same of a movie; one that is longer than before makes room.

@@ -8,7 +8,7 @@ same list, as changes that say nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -57,14 +57,14 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
         self,
         geometry: Geometry,
         answers: Iterable[MaskAnswer] = (),
-        last_ids: Mapping[str, int] | None = None,
+        last_id: int = 0,
         last_label: int = 0,
     ) -> None:
         self.last_label = last_label  # highest ever given, also by answers that are gone
         # What answers about events say of the masks as they are now, see `with_events`; never
         # written down. What somebody said of masks goes before what is right by these.
         self.held: tuple[MaskAnswer, ...] = ()
-        super().__init__(geometry, answers, last_ids)
+        super().__init__(geometry, answers, last_id)
 
     def _check(self, answer: MaskAnswer) -> None:
         n_pixels = int(np.prod(self.geometry.shape or (), dtype=object))
@@ -114,10 +114,8 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
 
     def next_for(self, answers: Sequence[MaskAnswer]) -> tuple[MaskAnswer, ...]:
         """New answers, and changes of masks without one, with the next free ids and the time."""
-        first = 1 + self.last_ids.get("m", 0)
-        return tuple(
-            replace(a, id=f"m{number}", created=now()) for number, a in enumerate(answers, first)
-        )
+        numbered = enumerate(answers, 1 + self.last_id)
+        return tuple(replace(a, id=f"m{n}", created=now()) for n, a in numbered)
 
 
 # ---------------------------------------------------------------------- what they say

@@ -19,10 +19,10 @@ from bridgetrack.annotations.annotation import (
     by_label,
     now,
 )
-from bridgetrack.annotations.annotation_set import AnnotationSet, natural_key
+from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.contradictions import conflicts_with
 from bridgetrack.annotations.files import Journal
-from bridgetrack.annotations.history import AnswerChange, AnswerHistory
+from bridgetrack.annotations.history import NOTHING, AnswerChange, AnswerHistory, Do
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.errors import InputError
 from bridgetrack.movie.geometry import Geometry
@@ -108,13 +108,12 @@ class AutosavingStore:
         verified track is locked against one of them. All else is as in `Annotation`.
         """
         have, created = self.annotations, now()
-        _, number, _ = natural_key(have.next_id())
         stand, new, renamed = list[Annotation](), list[Annotation](), set[str]()
         for kind, event in said:
             same = self._same(kind, event)
             if same is None or named not in (None, same.named):
                 known = (created, source, seconds, right, named)
-                made = Annotation(f"a{number + len(new)}", kind, (event,), *known)
+                made = Annotation(f"a{have.last_id + len(new) + 1}", kind, (event,), *known)
                 if same is not None:
                     made = replace(same, id=made.id, created=created, named=named)
                     renamed.add(same.id)
@@ -149,27 +148,25 @@ class AutosavingStore:
 
     def edit(self, change: AnswerChange) -> None:
         """Take a step, which can be undone; raises an `InputError` where it does not fit."""
-        self._keep(self.history.recorded(change), change, "answer")
+        self._take("answer", change)
 
     def set(self, settings: Mapping[str, Any], *, undoable: bool = False) -> None:
         """Change settings, by their JSON values; None for what is set no more."""
         known = self.settings
         change = AnswerChange(settings={k: (known.get(k), new) for k, new in settings.items()})
-        if undoable:
-            self.edit(change)
-        else:
-            self._keep(self.history.after(change), change, "set")
+        self._take("answer" if undoable else "set", change)
 
     def undo(self) -> None:
         """Take back the last step; raises an `InputError` where there is none."""
-        self._keep(self.history.undo(), self.history.past[-1].inverse, "undo")
+        self._take("undo")
 
     def redo(self) -> None:
         """Repeat the step undone last; raises an `InputError` where there is none."""
-        self._keep(self.history.redo(), self.history.future[-1], "redo")
+        self._take("redo")
 
-    def _keep(self, history: AnswerHistory, change: AnswerChange, do: str) -> None:
+    def _take(self, do: Do, change: AnswerChange = NOTHING) -> None:
+        history, changed = self.history.after(do, change)
         if self._journal is not None:
             self._journal.write(do, change, self.history, history)
         self.history = history
-        self.changed.emit(change)
+        self.changed.emit(changed)

@@ -177,22 +177,19 @@ class Edits:
         self._session.run(JOB, work, lambda found: self._taken(found, path.name), what=what)
 
     def _taken(self, found: ImportedTracks, name: str) -> None:
-        session, lost = self._session, ""
+        lost = ""
         if found.lost:
             first = found.lost[0]
             lost = f" {len(found.lost)} events name cells that are not here, e.g. {first.cell}: "
             lost += f"{first.reason}."
-        if found.answers:
-            others = plural(len(found.answers), "event has changed", "events have changed")
-            told = f"Imported from {name}: {others}, {found.same} are as before.{lost}"
-            with session.telling():
-                self.note_all(found.answers, "import", told)
-        elif found.same:
-            same = f"all {found.same} events that it names are in these tracks already"
-            session.message.emit("info", f"{name}: {same}; nothing has changed.{lost}")
-        else:
+        if not found.answers and not found.same:
             none = f"{name}: none of its links is between cells of this movie.{lost}"
-            session.message.emit("warning", none)
+            self._session.message.emit("warning", none)
+            return
+        others = plural(len(found.answers), "event has changed", "events have changed")
+        told = f"Imported from {name}: {others}, {found.same} are as before.{lost}"
+        with self._session.telling():
+            self.note_all(found.answers, "import", told)
 
     # ------------------------------------------------------------------ what is where
 
