@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from bridgetrack.annotations.annotation import Annotation, Cell, Kind
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie.geometry import Geometry
+from bridgetrack.regions.mend import MaskAnswer
 
 _NUMBER = re.compile(r"\d{1,18}$")
 
@@ -25,15 +26,7 @@ def natural_key(answer_id: str) -> tuple[str, int, str]:
     return answer_id[: number.start()], int(number[0]), answer_id
 
 
-class Identified(Protocol):
-    """An answer of any kind."""
-
-    @property
-    def id(self) -> str:
-        """Unique name within a set."""
-
-
-A = TypeVar("A", bound=Identified)
+A = TypeVar("A", Annotation, MaskAnswer)
 
 
 class AnswerSet(Generic[A]):

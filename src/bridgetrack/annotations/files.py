@@ -391,12 +391,11 @@ def _present_form(head: Any) -> tuple[Any, Callable[[Any], Any]]:
     Of answers about events, version 1 had no lines, and version 2 nothing else. Versions before 3
     kept answers about masks in journals of their own, version 1 with those that were undone.
     """
-    known = head if isinstance(head, dict) else {}
-    if known.get("version") in (1, 2) and known.get("format") == ANNOTATION_FILE.name:
+    known = head if isinstance(head, dict) and head.get("version") in (1, 2) else {}
+    if known.get("format") == ANNOTATION_FILE.name:
         return {**known, **ANNOTATION_FILE.head}, lambda line: line
-    if known.get("version") in (1, 2) and known.get("format") == "bridgetrack-masks":
-        others = ("format", "version", "movie", "undone")
-        masks = {key: value for key, value in known.items() if key not in others}
+    if known.get("format") == "bridgetrack-masks":
+        masks = {key: known[key] for key in ("answers", "last_id", "last_label") if key in known}
         now: dict[str, Any] = {"movie": known.get("movie"), "annotations": [], "masks": masks}
         return {**ANNOTATION_FILE.head, **now}, _of_masks
     return head, lambda line: line
