@@ -139,7 +139,7 @@ def test_missing_packages_are_named(truth: CtcTruth, monkeypatch: pytest.MonkeyP
     for name in [m for m in sys.modules if m.split(".")[0] == "traccuracy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "traccuracy", None)
-    with pytest.raises(DependencyError, match=r"bridgetrack\[evaluate\]"):
+    with pytest.raises(DependencyError, match="pip install py-ctcmetrics traccuracy"):
         evaluate(truth.tracks, truth, labels=truth.labels)
 
 

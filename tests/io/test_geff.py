@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ import numpy as np
 import pytest
 from geff import validate_structure
 from geff.core_io import read_to_memory, write_arrays
+from geff.validate.data import ValidationConfig
 from geff.validate.tracks import validate_lineages, validate_tracklets
+from pandas.testing import assert_frame_equal
 
 from bridgetrack.errors import InputError
 from bridgetrack.io.geff import read_geff, write_geff
@@ -52,16 +55,31 @@ PIECES = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1)]
 SPLIT = [(a, b, {"divide": "split"}.get(event, event)) for a, b, event in EDGES]
 
 
+MERGED = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3)]
+
+
 @pytest.mark.parametrize(
-    ("nodes", "edges"),
-    [(PIECES, [(0, 1, "split"), (0, 2, "split")]), (DIVISION, SPLIT), (DIVISION[:3], EDGES[:2])],
-    ids=["a cell in pieces", "a split", "a division into one"],
+    ("nodes", "edges", "lineage"),
+    [
+        (PIECES, [(0, 1, "split"), (0, 2, "split")], "lineage_id"),
+        (DIVISION, SPLIT, "lineage_id"),
+        (DIVISION[:3], EDGES[:2], "lineage_id"),
+        (PIECES, [(0, 1, "move")], "component_id"),
+        (MERGED, [(0, 2, "merge"), (1, 2, "merge")], "component_id"),
+    ],
+    ids=["a cell in pieces", "a split", "a division into one", "a piece apart", "a merge"],
 )
-def test_ids_that_break_the_rules_are_not_called_tracklets(
-    tmp_path: Path, nodes: Any, edges: Any
+def test_ids_that_break_the_rules_are_called_lineages_alone(
+    tmp_path: Path, nodes: Any, edges: Any, lineage: str
 ) -> None:
-    write_geff(tracks_of(nodes, edges), tmp_path / "a.geff")
-    assert read_to_memory(tmp_path / "a.geff")["metadata"].track_node_props is None
+    tracks, path = tracks_of(nodes, edges), tmp_path / "a.geff"
+    if nodes is MERGED:  # as tracking says it: the lineage of the first parent goes on
+        tracks = replace(tracks, nodes=tracks.nodes.assign(lineage_id=[1, 2, 1]))
+    write_geff(tracks, path)
+    every = ValidationConfig(graph=True, lineage=True, tracklet=True)
+    props = read_to_memory(path, data_validation=every)["metadata"].track_node_props
+    assert props == {"lineage": lineage}
+    assert_frame_equal(read_geff(path).nodes, tracks.nodes, check_like=True)
 
 
 def foreign(path: Path, step: int = 1, more: Any = None, **changes: Any) -> Path:

@@ -23,7 +23,10 @@ from bridgetrack.io.tables import are_times, count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes, reading
 from bridgetrack.schema import OpenEntry, check
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import Tracks, assemble_tracks, components
+
+_JOINED = "component_id"
+"""Property of nodes that are joined by edges, where `lineage_id` says another thing."""
 
 
 def read_geff(path: Path | str) -> Tracks:
@@ -247,7 +250,8 @@ def _own(nodes: pd.DataFrame, edges: pd.DataFrame, extra: Any, path: Path) -> Tr
     ours: _Own = check(_Own, extra, f"{path}, its 'extra' part")
     links = pd.DataFrame(ours.links.model_dump())
     links = links.astype({"track_id": np.int64, "parent_id": np.int64, "event": object})
-    nodes, notes = nodes.rename(columns={"t": "frame"}), tuple(ours.notes)
+    nodes = nodes.rename(columns={"t": "frame"}).drop(columns=_JOINED, errors="ignore")
+    notes = tuple(ours.notes)
     return assemble_tracks(nodes, edges, ours.geometry, links=links, notes=notes, source=str(path))
 
 
@@ -334,14 +338,15 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
 
     Nodes carry every column of ``tracks.nodes`` (the frame as ``t``), edges the event, score
     and margin; links between tracks, notes and geometry are kept under ``extra``. Track ids are
-    named as tracklets where all tracks end in divisions, otherwise they are a plain property. The
+    named as tracklets where all tracks end in divisions, otherwise they are a plain property;
+    lineages are always named, by a property of their own where cells of several are merged. The
     file of the segmentation is named as a related object. Raises an `OutputError` if the store
     cannot be written.
     """
     import geff_spec
     from geff.core_io import write_arrays
 
-    nodes, links = tracks.nodes, tracks.links
+    (nodes, track_props), links = _track_props(tracks), tracks.links
     ids = nodes["id"].to_numpy(dtype=np.int64).astype(np.uint64)
     pairs = tracks.edges[["source", "target"]].to_numpy(dtype=np.int64).astype(np.uint64)
     related = None
@@ -360,7 +365,7 @@ def write_geff(tracks: Tracks, path: Path | str, *, labels_path: Path | str | No
         axes=_axes_of(tracks.geometry),
         node_props_metadata={},  # written by geff
         edge_props_metadata={},
-        track_node_props=_track_props(tracks),
+        track_node_props=track_props,
         related_objects=related,
         display_hints=geff_spec.DisplayHint(
             display_horizontal="x", display_vertical="y", display_depth=depth, display_time="t"
@@ -395,10 +400,20 @@ def _axes_of(geometry: Geometry) -> list[Any]:
     ]
 
 
-def _track_props(tracks: Tracks) -> dict[str, str] | None:
-    """Where all tracks end in divisions, they are what the format calls tracklets."""
+def _track_props(tracks: Tracks) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Nodes, and which of their columns are what the format calls tracklets and lineages.
+
+    Tracks are tracklets where all of them end in divisions. A lineage is all that edges join,
+    also by a merge, after which ours are still two: where they differ, it has a column of its own.
+    """
+    nodes, lineage = tracks.nodes, "lineage_id"
+    ends = pd.Index(nodes["id"]).get_indexer(pd.Index(np.ravel(tracks.edges[["source", "target"]])))
+    joined = components(len(nodes), ends[::2], ends[1::2]) + 1
+    both = pd.DataFrame({"ours": nodes[lineage].to_numpy(), "joined": joined}).drop_duplicates()
+    if both["ours"].duplicated().any() or both["joined"].duplicated().any():
+        nodes, lineage = nodes.assign(**{_JOINED: joined}), _JOINED
     children = tracks.links.groupby("parent_id").size()
     divide = (tracks.links["event"] == "divide").all() and (children > 1).all()
-    if divide and not tracks.nodes.duplicated(["track_id", "frame"]).any():
-        return {"tracklet": "track_id", "lineage": "lineage_id"}
-    return None
+    if divide and not nodes.duplicated(["track_id", "frame"]).any():
+        return nodes, {"tracklet": "track_id", "lineage": lineage}
+    return nodes, {"lineage": lineage}
