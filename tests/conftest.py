@@ -1,11 +1,8 @@
 """Fixtures shared by all tests."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -17,7 +14,7 @@ SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture(scope="session")
-def shared_data() -> Path:
+def shared_data():
     """Folder of real annotated movies; the test is skipped where it is absent."""
     if not SHARED.is_dir():
         pytest.skip(f"no real movies: {SHARED.name} is not beside the project")
@@ -25,13 +22,13 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def quick_scores() -> None:
+def quick_scores():
     """Scores without what traccuracy compiles for seconds where it is imported."""
     if find_spec("traccuracy") is None:
         return
     import numba
 
-    def later(*given: Any, **how: Any) -> Any:
+    def later(*given, **how):
         """A list of signatures says that a function is compiled at once."""
         return (
             (lambda function: function)
@@ -45,6 +42,6 @@ def quick_scores() -> None:
         import_module("traccuracy.matchers")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Long tests come first, so that no worker is left alone with one at the end."""
     items.sort(key=lambda item: "slow" not in item.keywords)

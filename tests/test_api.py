@@ -1,10 +1,5 @@
 """Arrays or paths in; a graph, tables, files or a model out."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -21,13 +16,13 @@ HOW = {"scale": (0.645, 0.645), "frame_interval": 10.0}
 
 
 @pytest.fixture(scope="module")
-def movie() -> Any:
+def movie():
     """A small movie with its truth."""
     settings = SimulationSettings(frames=10, cells=14, size=160, division_rate=0.03, seed=3)
     return simulate(settings)
 
 
-def test_a_movie_that_was_tracked_is_tracked_again(movie: Any) -> None:
+def test_a_movie_that_was_tracked_is_tracked_again(movie):
     first = bt.track(movie.labels)
     for given in (first, first.scene):
         again = bt.track(given)
@@ -36,7 +31,7 @@ def test_a_movie_that_was_tracked_is_tracked_again(movie: Any) -> None:
             bt.track(given, movie.image)
 
 
-def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
+def test_arrays_and_paths_give_the_same(movie, tmp_path):
     tifffile.imwrite(tmp_path / "labels.tif", movie.labels)
     tifffile.imwrite(tmp_path / "image.tif", movie.image)
     opened = bt.open_labels(movie.labels), bt.open_movie(movie.image)
@@ -55,7 +50,7 @@ def test_arrays_and_paths_give_the_same(movie: Any, tmp_path: Path) -> None:
     assert (with_scale.unit, with_scale.frame_interval) == ("micrometer", 10.0)
 
 
-def test_a_table_has_the_extent_and_the_scale_of_its_image(tmp_path: Path) -> None:
+def test_a_table_has_the_extent_and_the_scale_of_its_image(tmp_path):
     path = tmp_path / "cells.csv"
     path.write_text("frame,y,x\n0,10,30\n1,11,30\n")
     image = bt.open_movie(np.zeros((3, 40, 50), np.uint8), scale=(0.5, 0.5))
@@ -69,7 +64,7 @@ def test_a_table_has_the_extent_and_the_scale_of_its_image(tmp_path: Path) -> No
         bt.track(path, image)
 
 
-def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
+def test_graph_and_tables_and_files(movie, tmp_path):
     seen: list[str] = []
     result = bt.track(movie.labels, movie.image, progress=lambda step: seen.append(str(step)))
     assert "Choosing events: 0%" in seen
@@ -97,7 +92,7 @@ def test_graph_and_tables_and_files(movie: Any, tmp_path: Path) -> None:
         bt.track(tmp_path / "out" / "detections.csv", movie.image)
 
 
-def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
+def test_a_model_comes_with_its_training(tmp_path):
     folder = busy_part(tmp_path)
     masks = folder / "01_GT" / "TRA"
     truth = bt.read_ctc(folder / "01_GT")
@@ -126,19 +121,19 @@ def test_a_model_comes_with_its_training(tmp_path: Path) -> None:
         bt.train(held, np.zeros((3, 8, 8)))
 
 
-def test_one_word_is_taken_for_itself(movie: Any) -> None:
+def test_one_word_is_taken_for_itself(movie):
     kinds = bt.track(movie.labels, without="merges").scene.kinds
     assert kinds == bt.EventKinds.without(["merges"])
 
 
 @pytest.mark.parametrize("function", [bt.track, bt.repair, bt.train, bt.find_cells])
-def test_an_argument_that_is_not_there_is_named(function: Any) -> None:
+def test_an_argument_that_is_not_there_is_named(function):
     name = function.__name__
     with pytest.raises(TypeError, match=rf"{name}\(\) has no argument 'axis'; did you mean 'axes'"):
         function(None, None, axis="TYX")
 
 
-def test_a_typing_mistake_is_told() -> None:
+def test_a_typing_mistake_is_told():
     with pytest.raises(AttributeError, match="tracke"):
         bt.tracke  # noqa: B018
     assert {"track", "train", "SegmentationSettings"} <= set(dir(bt)) & set(bt.__all__)

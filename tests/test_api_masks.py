@@ -1,10 +1,5 @@
 """Masks found, repaired and explained from Python, as by the commands."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import tifffile
@@ -17,7 +12,7 @@ from drawn_movie import answered, textured
 
 
 @pytest.fixture(scope="module")
-def sample() -> tuple[np.ndarray, np.ndarray]:
+def sample():
     """Four frames of a part of the sample movie, and its true labels."""
     folder, part = bt.sample_folder(), np.s_[:3, 60:200, 60:200]
     image, truth = bt.open_movie(folder / "01"), bt.open_labels(folder / "01_GT" / "TRA")
@@ -26,32 +21,28 @@ def sample() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def found(sample: tuple[np.ndarray, np.ndarray]) -> bt.Masks:
+def found(sample):
     """Cells found in it."""
     return bt.find_cells(sample[0], scale=(0.6, 0.6), frame_interval=5)
 
 
 @pytest.fixture(scope="module")
-def by_command(
-    sample: tuple[np.ndarray, np.ndarray], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def by_command(sample, tmp_path_factory):
     """Where the command wrote what it found in the same images."""
     folder = tmp_path_factory.mktemp("found")
     told("segment", write_tiff(folder / "image.tif", sample[0]), "--out", folder / "labels.tif")
     return folder
 
 
-def pixels_of(movie: bt.Movie) -> np.ndarray:
+def pixels_of(movie):
     return np.asarray(movie.array[:, 0])
 
 
-def told(*words: Any) -> None:
+def told(*words):
     assert main([str(word) for word in words]) == 0
 
 
-def test_cells_are_found_as_by_the_command(
-    sample: tuple[np.ndarray, np.ndarray], found: bt.Masks, by_command: Path
-) -> None:
+def test_cells_are_found_as_by_the_command(sample, found, by_command):
     image, truth = sample
     labels = by_command / "labels.tif"
     np.testing.assert_array_equal(pixels_of(found.labels), tifffile.imread(labels))
@@ -65,7 +56,7 @@ def test_cells_are_found_as_by_the_command(
     assert "by the plain segmentation" in plain.words and "20 pixels" in plain.words
 
 
-def test_answers_count(tmp_path: Path) -> None:
+def test_answers_count(tmp_path):
     images, truth, labels = textured()
     steps: list[bt.Progress] = []
     mended = bt.repair(labels, images, progress=steps.append)
@@ -78,17 +69,17 @@ def test_answers_count(tmp_path: Path) -> None:
     assert len(np.unique(kept)) > 3
 
 
-def test_what_cannot_be_done_is_said(sample: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+def test_what_cannot_be_done_is_said(sample, tmp_path):
     image, truth = sample
     (tmp_path / "cells.csv").write_text("t,y,x\n0,1,1\n")
     with pytest.raises(bt.BridgetrackError, match="plain"):
-        bt.find_cells(image, choose="often")  # type: ignore[arg-type]
+        bt.find_cells(image, choose="often")
     with pytest.raises(bt.BridgetrackError, match="same"):
         bt.repair(truth[:2], image)
     with pytest.raises(bt.BridgetrackError, match="table"):
         bt.repair(tmp_path / "cells.csv", image)
 
 
-def test_masks_in_place_of_a_picture_are_told(sample: tuple[np.ndarray, np.ndarray]) -> None:
+def test_masks_in_place_of_a_picture_are_told(sample):
     with pytest.warns(BridgetrackWarning, match="look like the numbers of cells"):
         bt.find_cells(sample[1][:1], choose="plain")

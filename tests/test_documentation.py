@@ -1,7 +1,5 @@
 """What README and docs show works as it is shown, and links lead somewhere."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -20,13 +18,13 @@ PROJECT = Path(__file__).resolve().parents[1]
 PAGES = ("README.md", *sorted(f"docs/{p.name}" for p in (PROJECT / "docs").glob("*.md")))
 
 
-def blocks(page: str, language: str) -> list[str]:
+def blocks(page, language):
     """Code blocks of a page in one language."""
     text = (PROJECT / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def run_python(page: str) -> None:
+def run_python(page):
     """Run the blocks of a page one after another."""
     names: dict[str, object] = {}
     for block in blocks(page, "python"):
@@ -34,7 +32,7 @@ def run_python(page: str) -> None:
 
 
 @pytest.fixture
-def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sample(tmp_path, monkeypatch):
     """A part of the sample movie in its place, in the folder where the test runs."""
     monkeypatch.chdir(tmp_path)
     folder = busy_part(tmp_path / "sample_data")
@@ -43,7 +41,7 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("sample", "quick_scores")
-def test_readme_works_as_shown() -> None:
+def test_readme_works_as_shown():
     commands = "".join(blocks("README.md", "sh")).replace("\\\n", " ").splitlines()
     lines = [shlex.split(line) for line in commands if line.startswith("bridgetrack")]
     assert {line[1] for line in lines} >= {"open", "demo", "segment", "track", "train", "check"}
@@ -54,11 +52,11 @@ def test_readme_works_as_shown() -> None:
 
 
 @pytest.mark.usefixtures("sample", "quick_scores")
-def test_python_examples() -> None:
+def test_python_examples():
     run_python("docs/python.md")
 
 
-def test_annotation_example_is_valid(tmp_path: Path) -> None:
+def test_annotation_example_is_valid(tmp_path):
     (example,) = blocks("docs/files.md", "json")
     (tmp_path / "a.json").write_text(example)
     annotations = json.loads(example)["annotations"]
@@ -66,27 +64,29 @@ def test_annotation_example_is_valid(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_lead_somewhere(page):
     path = PROJECT / page
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), target
 
 
-def test_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_and_options_exist(capsys):
     text = "".join((PROJECT / page).read_text(encoding="utf-8") for page in PAGES)
     shown = re.findall(r"^(?:    )?bridgetrack (\w+) +(.*)$", text, re.MULTILINE)
-    assert len({name for name, _ in shown}) >= 12
-    helped: dict[str, str] = {}
-    for name, rest in shown:
+    assert len({name for name, _ in shown}) == 12
+    helped = {}
+    for name, rest in [*shown, ("models", "")]:
         if name not in helped:
             assert main([name, "--help"]) == 0
             helped[name] = capsys.readouterr().out
+            assert helped[name].startswith(f"Usage: bridgetrack {name}")
+            assert ("--json" in helped[name]) == (name != "open")
         for option in re.findall(r"--[a-z][a-z-]*", rest):
             assert f"{option} " in helped[name], f"{name} {option}"
 
 
-def test_public_names_are_there_and_documented() -> None:
+def test_public_names_are_there_and_documented():
     assert bridgetrack.__version__
     for name in bridgetrack.__all__:
         assert getattr(bridgetrack, name).__doc__, name
@@ -95,7 +95,7 @@ def test_public_names_are_there_and_documented() -> None:
         assert hasattr(bridgetrack, target.rpartition(".")[2]), target
 
 
-def test_import_is_light() -> None:
+def test_import_is_light():
     code = "import sys, bridgetrack; print({'numpy', 'pandas', 'mip'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

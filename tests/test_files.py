@@ -1,7 +1,5 @@
 """Files are written whole or not at all."""
 
-from __future__ import annotations
-
 import _thread
 import errno
 import os
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,22 +17,22 @@ from bridgetrack.errors import InputError, OutputError
 from bridgetrack.files import check_folder, in_one_go, replacing, staged, write_text
 
 
-def test_a_missing_sample_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_sample_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "__file__", str(tmp_path / "a" / "b" / "c" / "files.py"))
     with pytest.raises(InputError):
         files.sample_folder()
 
 
-def test_text(tmp_path: Path) -> None:
+def test_text(tmp_path):
     path = write_text(tmp_path / "new" / "a.txt", "µm\n", "the note")
     assert path.read_bytes() == "µm\n".encode()
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_failure_leaves_the_older_file(tmp_path: Path) -> None:
+def test_a_failure_leaves_the_older_file(tmp_path):
     path = write_text(tmp_path / "a.txt", "old", "the note")
 
-    def fail() -> None:
+    def fail():
         with replacing(path, "the note") as spare:
             spare.write_text("new")
             assert path.read_text() == "old"
@@ -47,7 +44,7 @@ def test_a_failure_leaves_the_older_file(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_named(tmp_path):
     blocked = write_text(tmp_path / "file", "x", "the note") / "below"
     with pytest.raises(OutputError, match=r"below: the note cannot be written"):
         write_text(blocked, "x", "the note")
@@ -57,10 +54,8 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     ("number", "says"),
     [(errno.ENOSPC, "No space left.*make room"), (errno.EACCES, "Permission.*allow writing")],
 )
-def test_a_cure_is_named_and_no_spare_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, says: str
-) -> None:
-    def fail(*_: object) -> None:
+def test_a_cure_is_named_and_no_spare_name(tmp_path, monkeypatch, number, says):
+    def fail(*_):
         raise OSError(number, os.strerror(number), str(tmp_path / ".a.txt.spare.tmp"))
 
     monkeypatch.setattr("os.fsync", fail)
@@ -71,7 +66,7 @@ def test_a_cure_is_named_and_no_spare_name(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_link_stays_a_link(tmp_path: Path) -> None:
+def test_a_link_stays_a_link(tmp_path):
     real = write_text(tmp_path / "real.txt", "old", "the note")
     link = tmp_path / "link.txt"
     link.symlink_to(real)
@@ -80,12 +75,12 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert real.read_text() == "new"
 
 
-def content(folder: Path) -> dict[str, str]:
+def content(folder):
     """Names and texts of the files of a folder."""
     return {p.name: p.read_text() for p in sorted(folder.iterdir()) if p.is_file()}
 
 
-def write_run(folder: Path, text: str) -> None:
+def write_run(folder, text):
     """Write what a run leaves."""
     with staged(folder) as staging:
         staging.mkdir()
@@ -93,11 +88,11 @@ def write_run(folder: Path, text: str) -> None:
             (staging / name).write_text(text)
 
 
-def test_a_failure_puts_everything_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_puts_everything_back(tmp_path, monkeypatch):
     folder, rename = tmp_path / "out", os.rename
     write_run(folder, "old")
 
-    def full(source: Path, target: Path) -> None:
+    def full(source, target):
         if Path(target) == folder and Path(source).name == "out":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         rename(source, target)
@@ -130,7 +125,7 @@ with staged(Path(sys.argv[1])) as staging:
 """
 
 
-def test_a_killed_program_leaves_whole_results_or_none(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_whole_results_or_none(tmp_path):
     out, seen = tmp_path / "out", set()
     for step in range(1, 20):
         write_run(out, "old")
@@ -145,7 +140,7 @@ def test_a_killed_program_leaves_whole_results_or_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are not locked")
-def test_leftovers_of_the_living_and_of_others_stay(tmp_path: Path) -> None:
+def test_leftovers_of_the_living_and_of_others_stay(tmp_path):
     path = tmp_path / "a.txt"
     left, other = tmp_path / ".a.txt.abcdefgh.part", tmp_path / ".b.txt.abcdefgh.part"
     for folder in (left / "new", other / "new"):
@@ -166,7 +161,7 @@ def test_leftovers_of_the_living_and_of_others_stay(tmp_path: Path) -> None:
     assert path.read_text() == "newer" and (other / "new").exists()
 
 
-def test_a_folder_keeps_its_rights(tmp_path: Path) -> None:
+def test_a_folder_keeps_its_rights(tmp_path):
     out = tmp_path / "out"
     write_run(out, "old")
     out.chmod(0o710)
@@ -188,7 +183,7 @@ for _ in range(30):
 """
 
 
-def test_two_programs_in_one_folder_take_turns(tmp_path: Path) -> None:
+def test_two_programs_in_one_folder_take_turns(tmp_path):
     out = tmp_path / "out"
     writers = [
         subprocess.Popen([sys.executable, "-c", BOTH, str(out), text]) for text in ("1", "2")
@@ -200,7 +195,7 @@ def test_two_programs_in_one_folder_take_turns(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def interruptible() -> Iterator[None]:
+def interruptible():
     """Interrupts are raised, also where the tests were begun in the background of a shell."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -208,8 +203,8 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Path) -> None:
-    def fill(spare: Path) -> None:
+def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path):
+    def fill(spare):
         for k in range(40):
             spare.mkdir(parents=True, exist_ok=True)
             (spare / str(k)).write_text("")
@@ -217,7 +212,7 @@ def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Pat
             if k == 10:
                 _thread.interrupt_main()
 
-    def write(spare: Path) -> None:
+    def write(spare):
         thread = threading.Thread(target=fill, args=(spare,))
         thread.start()
         thread.join()
@@ -228,9 +223,7 @@ def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path: Pat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_was_removed_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_was_removed_is_named(tmp_path, monkeypatch):
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -1,7 +1,5 @@
 """What napari's plugin manager does: install the wheel and nothing else beside napari."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil
@@ -36,7 +34,7 @@ viewer.close()
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     """The wheel, built from the project's source."""
     if not (PROJECT / "src").is_dir():
         pytest.skip("tests run without the project's source")
@@ -45,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / _run([sys.executable, "-c", build, str(folder)], PROJECT).split()[-1]
 
 
-def test_an_installed_package_holds_the_sample(wheel: Path) -> None:
+def test_an_installed_package_holds_the_sample(wheel):
     with zipfile.ZipFile(wheel) as file:
         names = {n for n in file.namelist() if n.startswith("bridgetrack/_sample/")}
     ours = (p.relative_to(PROJECT) for p in (PROJECT / "sample_data").rglob("*") if p.is_file())
@@ -53,7 +51,7 @@ def test_an_installed_package_holds_the_sample(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-def test_every_widget_opens_beside_napari_alone(wheel: Path, tmp_path: Path) -> None:
+def test_every_widget_opens_beside_napari_alone(wheel, tmp_path):
     if not (sys.platform != "linux" or os.environ.get("DISPLAY")):
         pytest.skip("no screen: install Xvfb")
     fresh = tmp_path / "fresh"
@@ -74,7 +72,7 @@ def test_every_widget_opens_beside_napari_alone(wheel: Path, tmp_path: Path) -> 
     assert opened.count("opened ") == expected > 0
 
 
-def _link(wanted: list[Requirement], packages: Path) -> set[str]:
+def _link(wanted, packages):
     """Link what is required, and what that requires in turn, from where the tests run."""
     owners: dict[str, set[str]] = {}
     for found in metadata.distributions():
@@ -105,14 +103,14 @@ def _link(wanted: list[Requirement], packages: Path) -> set[str]:
     return linked
 
 
-def _files(found: metadata.Distribution) -> list[tuple[str, ...]]:
+def _files(found):
     """Parts of the path of every file, without programs and pages of a manual."""
     rows = csv.reader((found.read_text("RECORD") or "").splitlines())
     every = [tuple(row[0].split("/")) for row in rows]
     return [parts for parts in every if parts[0] not in ("..", "")]
 
 
-def _link_one(there: Path, here: Path) -> None:
+def _link_one(there, here):
     here.parent.mkdir(parents=True, exist_ok=True)
     try:
         here.symlink_to(there)
@@ -120,11 +118,11 @@ def _link_one(there: Path, here: Path) -> None:
         (shutil.copytree if there.is_dir() else shutil.copy)(there, here)
 
 
-def _applies(requirement: Requirement, extra: str) -> bool:
+def _applies(requirement, extra):
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
-def _run(command: list[str], folder: Path, extra: dict[str, str] | None = None) -> str:
+def _run(command, folder, extra=None):
     """Output of a command that must succeed."""
     done = subprocess.run(
         command,
@@ -138,7 +136,7 @@ def _run(command: list[str], folder: Path, extra: dict[str, str] | None = None) 
     return done.stdout
 
 
-def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
+def test_the_conda_recipe_asks_for_what_the_wheel_asks_for():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extra = project["optional-dependencies"]["gui"]
     called = {"dask": "dask-core", "matplotlib": "matplotlib-base"}  # the parts that are needed
@@ -152,7 +150,7 @@ def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
     assert conda == wheel
 
 
-def test_the_lowest_versions_are_those_that_are_declared() -> None:
+def test_the_lowest_versions_are_those_that_are_declared():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     wanted = [r for extra in ("test", "all") for r in extras[extra] if "bridgetrack" not in r]
@@ -169,7 +167,7 @@ def test_the_lowest_versions_are_those_that_are_declared() -> None:
     assert {(name, Version(version)) for name, version in pairs} == declared
 
 
-def test_every_python_that_is_tested_is_declared() -> None:
+def test_every_python_that_is_tested_is_declared():
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [c.rsplit(" :: ", 1)[1] for c in project["classifiers"] if "Python :: 3." in c]
     workflow = (PROJECT / ".github/workflows/test.yml").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """Damaged files are refused in one sentence that names the file, the place, and what to do."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated, Any
 
@@ -15,7 +13,7 @@ from bridgetrack.schema import Count, FileFormat, FilePart, JsonObject, Share, j
 class Size(FilePart):
     width: int
 
-    def positive(self) -> int:
+    def positive(self):
         if self.width < 1:
             raise InputError(f"a width of {self.width} is none")
         return self.width
@@ -36,7 +34,7 @@ class Content(FilePart):
 FORMAT = FileFormat("test", 1, "a test file", Content, lambda c: c.items[0].sizes, ModelError)
 
 
-def valid() -> dict[str, Any]:
+def valid():
     return {**FORMAT.head, "items": [{"id": "a", "share": 1, "sizes": [{"width": 2}]}]}
 
 

@@ -1,10 +1,8 @@
 """Settings are declared once: names, defaults, limits, choices and words."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
@@ -41,7 +39,7 @@ class Settings:
     quiet: bool = False
 
 
-def test_everything_is_found() -> None:
+def test_everything_is_found():
     speed, low, high, kind, quiet = options_of(Settings)
     assert (speed.kind, speed.may_be_none, speed.default) == (float, True, None)
     assert (speed.help, speed.least) == ("How fast it runs.", 0)
@@ -57,9 +55,9 @@ def test_everything_is_found() -> None:
     "wrong",
     [{"speed": 1.0}, {"speed": float("nan")}, {"low": 6}, {"high": 9}, {"kind": "c"}],
 )
-def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object]) -> None:
+def test_what_is_out_of_its_limits_is_named(wrong):
     with pytest.raises(bt.BridgetrackError, match=f"machine: {next(iter(wrong))}: "):
-        Settings(**wrong)  # type: ignore[arg-type]
+        Settings(**wrong)
     with pytest.raises(bt.BridgetrackError, match=r"low: should be .* equal to 5, not 6"):
         replace(Settings(), low=6)
 
@@ -73,18 +71,18 @@ def test_what_is_out_of_its_limits_is_named(wrong: dict[str, object]) -> None:
         ({"quiet": "a"}, "quiet: .*boolean.* not 'a'"),
     ],
 )
-def test_what_is_of_another_kind_is_shown(wrong: dict[str, Any], words: str) -> None:
+def test_what_is_of_another_kind_is_shown(wrong, words):
     with pytest.raises(bt.BridgetrackError, match=f"machine: {words}"):
         Settings(**wrong)
 
 
-def test_names_that_there_are_not_are_refused() -> None:
+def test_names_that_there_are_not_are_refused():
     for given, named in (((), {"sped": 0.5}), ((0.5,), {"speed": 0.5}), ((0.5,) * 6, {})):
         with pytest.raises(TypeError, match="argument"):
-            Settings(*given, **named)  # type: ignore[arg-type]
+            Settings(*given, **named)
 
 
-def test_settings_are_values() -> None:
+def test_settings_are_values():
     made = Settings(speed=np.float32(0.5), low=np.int64(3))
     assert made == Settings(0.5, 3) == pickle.loads(pickle.dumps(made))
     assert hash(made) == hash(Settings(0.5, 3)) and type(made.low) is int

@@ -1,15 +1,10 @@
 """Work that is spread over a cluster of real processes gives what one process gives."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from operator import mul
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,13 +14,12 @@ from distributed import Client, LocalCluster
 import bridgetrack as bt
 from bridgetrack.cli.main import main
 from bridgetrack.files import program_version
-from bridgetrack.progress import Progress
 from bridgetrack.spread import ClusterError, spread, worth_it
 from simulator import SimulationSettings, simulate
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
+def client():
     """A cluster of two processes."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -34,12 +28,12 @@ def client() -> Iterator[Any]:
         yield client
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     """Every table of a result."""
     return {path.name: path.read_bytes() for path in folder.glob("*.csv")}
 
 
-def test_frames_are_segmented_on_a_cluster(client: Any, tmp_path: Path) -> None:
+def test_frames_are_segmented_on_a_cluster(client, tmp_path):
     movie = simulate(SimulationSettings(frames=3, cells=5, size=64))
     tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
     scheduler = client.scheduler.address
@@ -50,9 +44,7 @@ def test_frames_are_segmented_on_a_cluster(client: Any, tmp_path: Path) -> None:
     assert np.array_equal(*(tifffile.imread(tmp_path / f"{name}.tif") for name in ("one", "many")))
 
 
-def test_clusters_that_cannot_be_used_are_told(
-    client: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
-) -> None:
+def test_clusters_that_cannot_be_used_are_told(client, tmp_path, capsys, monkeypatch):
     table = tmp_path / "cells.csv"
     table.write_text("t,y,x\n0,1,1\n1,1,2\n", encoding="utf-8")
     words = ["track", str(table), "--out", str(tmp_path / "out"), "--scheduler"]
@@ -66,7 +58,7 @@ def test_clusters_that_cannot_be_used_are_told(
         list(spread(max, 1, [2], client))
 
 
-def test_a_scheduler_that_ends_is_told() -> None:
+def test_a_scheduler_that_ends_is_told():
     cluster = LocalCluster(n_workers=1, dashboard_address=None, processes=False)
     with Client(cluster, set_as_default=False) as client:
         results = spread(mul, 2, range(40), client)
@@ -76,7 +68,7 @@ def test_a_scheduler_that_ends_is_told() -> None:
             list(results)
 
 
-def test_processes_of_this_machine_that_are_killed_are_told() -> None:
+def test_processes_of_this_machine_that_are_killed_are_told():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         results = spread(mul, 2, range(40), pool)
         assert next(results) == 0
@@ -86,8 +78,8 @@ def test_processes_of_this_machine_that_are_killed_are_told() -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("full"), TimeoutError("late"), ValueError("wrong")])
-def test_errors_of_the_work_are_raised_as_they_are(client: Any, error: Exception) -> None:
-    def work(_: int, part: int) -> int:
+def test_errors_of_the_work_are_raised_as_they_are(client, error):
+    def work(_, part):
         if part == 2:
             raise error
         return part
@@ -98,9 +90,7 @@ def test_errors_of_the_work_are_raised_as_they_are(client: Any, error: Exception
         next(results)
 
 
-def test_results_are_those_of_one_process_although_a_worker_dies(
-    client: Any, tmp_path: Path
-) -> None:
+def test_results_are_those_of_one_process_although_a_worker_dies(client, tmp_path):
     settings = SimulationSettings(frames=18, cells=12, size=128, division_rate=0.02)
     movie = simulate(settings)
     bt.track(movie.labels, movie.image, window=6).save(tmp_path / "one")
@@ -108,7 +98,7 @@ def test_results_are_those_of_one_process_although_a_worker_dies(
     assert len(whole) == 4
     stages, killed = set(), {}
 
-    def kill(step: Progress) -> None:
+    def kill(step):
         stages.add(step.stage)
         if step.stage == "Choosing events" and not killed:
             killed.update(client.run(os.getpid))
@@ -123,16 +113,14 @@ def test_results_are_those_of_one_process_although_a_worker_dies(
     assert len(set(client.run(os.getpid).values()) - set(killed.values())) == 1
 
 
-def test_a_large_movie_is_segmented_on_all_cores_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_movie_is_segmented_on_all_cores_by_itself(tmp_path, monkeypatch):
     movie = simulate(SimulationSettings(frames=3, cells=5, size=64))
     tifffile.imwrite(tmp_path / "movie.tif", movie.image, photometric="minisblack")
     monkeypatch.setattr("bridgetrack.spread._WORTH", movie.image.size)
     monkeypatch.setattr("bridgetrack.spread.os.cpu_count", lambda: 2)
     asked: list[str] = []
 
-    def connected(scheduler: str) -> Any:
+    def connected(scheduler):
         asked.append(scheduler)
         return ThreadPoolExecutor(2)
 

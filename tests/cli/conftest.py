@@ -1,12 +1,9 @@
 """A small movie and a way to run commands on it."""
 
-from __future__ import annotations
-
+import json
 import shutil
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -27,15 +24,17 @@ class Outcome:
     out: str
     err: str
 
-
-Run = Callable[..., Outcome]
+    @property
+    def json(self):
+        """What it printed, where that is JSON."""
+        return json.loads(self.out)
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
+def tried(capsys):
     """Run a command in this process."""
 
-    def command(*words: Any) -> Outcome:
+    def command(*words):
         capsys.readouterr()
         status = main([str(w) for w in words])
         shown = capsys.readouterr()
@@ -44,16 +43,25 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return command
 
 
-Refused = Callable[..., None]
+@pytest.fixture
+def run(tried):
+    """Run a command that must succeed."""
+
+    def command(*words):
+        shown = tried(*words)
+        assert (shown.status, shown.err) == (0, "")
+        return shown
+
+    return command
 
 
 @pytest.fixture
-def refused(run: Run, tmp_path: Path) -> Refused:
+def refused(tried, tmp_path):
     """Run a command that must end with one line that has some words, and change no file."""
 
-    def command(words: tuple[Any, ...], *says: Any) -> None:
+    def command(words, *says):
         before = content(tmp_path)
-        shown = run(*words)
+        shown = tried(*words)
         assert shown.status in (1, 2) and shown.out == "", shown
         assert one_line(shown.err) and shown.err.startswith("error: "), shown.err
         for said in says:
@@ -64,7 +72,7 @@ def refused(run: Run, tmp_path: Path) -> Refused:
 
 
 @pytest.fixture(scope="session")
-def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def movie(tmp_path_factory):
     """Folder with images in ``01`` and truth in ``01_GT``: 6 frames, a few dividing cells."""
     folder = tmp_path_factory.mktemp("movie")
     settings = SimulationSettings(frames=6, cells=12, size=160, division_rate=0.02, seed=3)
@@ -73,12 +81,12 @@ def movie(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def truth(movie: Path) -> Path:
+def truth(movie):
     """Masks of the small movie."""
     return movie / "01_GT" / "TRA"
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content(folder):
     """All files in a folder, the names of links and folders too."""
     return {
         str(p.relative_to(folder)): str(p.readlink()).encode()
@@ -90,27 +98,27 @@ def content(folder: Path) -> dict[str, bytes]:
     }
 
 
-def folder(path: Path) -> Path:
+def folder(path):
     """A new folder."""
     path.mkdir()
     return path
 
 
-def squares(n_frames: int = 3) -> np.ndarray:
+def squares(n_frames=3):
     """Masks of two still squares."""
     labels = np.zeros((n_frames, 40, 40), dtype=np.uint16)
     labels[:, 5:12, 5:12], labels[:, 25:32, 25:32] = 1, 2
     return labels
 
 
-def write_tiff(path: Path, frames: np.ndarray, axes: str = "TYX") -> Path:
+def write_tiff(path, frames, axes="TYX"):
     """A stack that says the order of its axes."""
     tifffile.imwrite(path, frames, photometric="minisblack", metadata={"axes": axes})
     return path
 
 
 @pytest.fixture(scope="session")
-def many_clicks(movie: Path, truth: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def many_clicks(movie, truth, tmp_path_factory):
     """25 answers about the small movie, to be copied."""
     out = tmp_path_factory.mktemp("clicks") / "a.json"
     words = ("--ground-truth", str(movie / "01_GT"), "--count", "25", "--out", str(out))
@@ -119,17 +127,17 @@ def many_clicks(movie: Path, truth: Path, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def clicks(many_clicks: Path, tmp_path: Path) -> Path:
+def clicks(many_clicks, tmp_path):
     """A few answers about the small movie."""
     return Path(shutil.copy(many_clicks, tmp_path / "a.json"))
 
 
-def project_of(truth: Path, answers: Path, out: Path, **more: Any) -> Path:
+def project_of(truth, answers, out, **more):
     """A project of the small movie with answers and the untrained model."""
     given = {"model": untrained_model(), **more}
     return write_project(out, truth, load_annotations(answers), **given)
 
 
-def one_line(text: str) -> bool:
+def one_line(text):
     """Whether a text is exactly one line."""
     return text.count("\n") == 1 and text.endswith("\n") and len(text) > 2

@@ -1,11 +1,7 @@
 """Weights from answers, alone and with earlier movies and models."""
 
-from __future__ import annotations
-
-import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,28 +12,23 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import ENVIRONMENT
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.models.shipped import untrained_model
-from cli.conftest import Refused, Run, project_of
+from cli.conftest import project_of
 from project_files import write_project
 
 
 @pytest.fixture
-def project(truth: Path, clicks: Path, tmp_path: Path) -> Path:
+def project(truth, clicks, tmp_path):
     """A project of the small movie with answers."""
     return project_of(truth, clicks, tmp_path / "earlier.bridgetrack")
 
 
-def test_answers_to_a_model_that_tracks(
-    run: Run, movie: Path, truth: Path, clicks: Path, tmp_path: Path
-) -> None:
+def test_answers_to_a_model_that_tracks(run, movie, truth, clicks, tmp_path):
     model, plain = tmp_path / "m.json", untrained_model()
     # the answers contradict weights that would have no cell move
     turned = np.where(np.array(plain.keys) == "move.bias", -5.0, plain.weights)
     start = save_model(replace(plain, weights=turned), tmp_path / "start.json")
     given = (truth, "--image", movie / "01", "--annotations", clicks, "--out", model)
-    shown = run("train", *given, "--prior", start, "--lambda", 0.1, "--json")
-    assert shown.status == 0, shown.err
-    assert shown.err == ""
-    record = json.loads(shown.out)
+    record = run("train", *given, "--prior", start, "--lambda", 0.1, "--json").json
     assert record["annotations"] > 0 and record["gap"] is not None
     assert (record["lambda"], record["prior"]) == (0.1, str(start))
     for change in record["changes"].values():
@@ -45,10 +36,10 @@ def test_answers_to_a_model_that_tracks(
     trained = load_model(model)
     assert not np.array_equal(trained.weights, turned)
     tracked = run("track", truth, "--model", model, "--out", tmp_path / "out", "--json")
-    assert json.loads(tracked.out)["model"]["name"] == trained.name
+    assert tracked.json["model"]["name"] == trained.name
 
 
-def test_unusual_answers_are_named(run: Run, truth: Path, clicks: Path, tmp_path: Path) -> None:
+def test_unusual_answers_are_named(run, truth, clicks, tmp_path):
     said = load_annotations(clicks)
     moves = [a for a in said if a.events[0].event == Event.MOVE]
     one = moves[0]
@@ -60,30 +51,24 @@ def test_unusual_answers_are_named(run: Run, truth: Path, clicks: Path, tmp_path
     }
     save_annotations(AnnotationSet(said.geometry, (slips.get(a.id, a) for a in said)), clicks)
     words = ("train", truth, "--annotations", clicks, "--out", tmp_path / "m.json", "--json")
-    assert set(json.loads(run(*words).out)["unusual"]) == set(slips)
+    assert set(run(*words).json["unusual"]) == set(slips)
 
 
 # ------------------------------------------------------------------ earlier movies and models
 
 
-def test_an_earlier_project_helps(
-    run: Run, truth: Path, clicks: Path, project: Path, tmp_path: Path
-) -> None:
+def test_an_earlier_project_helps(run, truth, clicks, project, tmp_path):
     given = (truth, "--annotations", project, "--out", tmp_path / "own.json")
-    assert run("train", *given).status == 0, "the answers of a project, as any others"
+    run("train", *given)  # the answers of a project, as any others
     model = tmp_path / "m.json"
     given = (truth, "--annotations", clicks, "--out", model, "--source", project)
-    shown = run("train", *given, "--lambda", 0.1, "--json")
-    assert shown.status == 0, shown.err
-    record = json.loads(shown.out)
+    record = run("train", *given, "--lambda", 0.1, "--json").json
     assert (record["strategy"], record["prior"]) == ("transfer", "shipped")
     assert record["sources"] == ["TRA (25 annotations)"]
     assert load_model(model).provenance["sources"] == record["sources"]
 
 
-def test_a_model_is_the_start_by_its_file_and_its_name(
-    run: Run, truth: Path, clicks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_the_start_by_its_file_and_its_name(run, truth, clicks, tmp_path, monkeypatch):
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "library"))
     file = save_model(untrained_model(), tmp_path / "source.json")
     (tmp_path / "library").mkdir()
@@ -97,7 +82,6 @@ def test_a_model_is_the_start_by_its_file_and_its_name(
     ):
         out = tmp_path / "m.json"
         shown = run("train", truth, "--annotations", clicks, "--lambda", 0.1, *more, "--out", out)
-        assert shown.status == 0, shown.err
         assert f"starting from {more[1]}\n" in shown.out
         found.append(load_model(out).weights)
     for weights in found[1:]:
@@ -116,10 +100,7 @@ def test_a_model_is_the_start_by_its_file_and_its_name(
         (("--source", "EMPTY"), "holds no answers to learn from"),
     ],
 )
-def test_sources_that_cannot_be_used(
-    refused: Refused, truth: Path, clicks: Path, project: Path, tmp_path: Path,
-    words: tuple[str, ...], says: str,
-) -> None:  # fmt: skip
+def test_sources_that_cannot_be_used(refused, truth, clicks, project, tmp_path, words, says):
     places = {
         "MODEL": save_model(untrained_model(), tmp_path / "s.json"),
         "PROJECT": project,
@@ -132,9 +113,7 @@ def test_sources_that_cannot_be_used(
 
 
 @pytest.mark.parametrize("more", [(), ("--source", "MODEL")])
-def test_answers_are_needed_unless_movies_stand_in(
-    refused: Refused, truth: Path, tmp_path: Path, more: tuple[str, ...]
-) -> None:
+def test_answers_are_needed_unless_movies_stand_in(refused, truth, tmp_path, more):
     model = save_model(untrained_model(), tmp_path / "s.json")
     given = [model if word == "MODEL" else word for word in more]
     refused(("train", truth, "--out", tmp_path / "m.json", *given), "annotation")

@@ -1,7 +1,5 @@
 """Stacks of unknown scale whose slices are farther apart than their pixels."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np
@@ -15,7 +13,7 @@ from gallery import movie_of
 SLICES = 4.0
 
 
-def stack() -> np.ndarray:
+def stack():
     """Nine balls of radius 8 pixels, seen in every fourth plane, that lie still for two frames."""
     grid = np.moveaxis(np.indices((9, 72, 72)).astype(float), 0, -1) * (SLICES, 1, 1)
     frame = np.zeros(grid.shape[:-1], dtype=np.uint16)
@@ -24,7 +22,7 @@ def stack() -> np.ndarray:
     return np.stack([frame, frame])
 
 
-def test_their_distance_is_taken_from_the_cells_and_told_unless_a_scale_is_given() -> None:
+def test_their_distance_is_taken_from_the_cells_and_told_unless_a_scale_is_given():
     with pytest.warns(BridgetrackWarning, match="pixels apart"):
         found = bt.track(stack())
     scale = found.scene.detections.geometry.scale
@@ -39,7 +37,7 @@ def test_their_distance_is_taken_from_the_cells_and_told_unless_a_scale_is_given
         assert each.scene.detections.geometry.scale == (1.0, 1.0, 1.0)
 
 
-def test_it_stays_while_masks_are_mended() -> None:
+def test_it_stays_while_masks_are_mended():
     with pytest.warns(BridgetrackWarning):
         before = bt.run(bt.prepare(movie_of(stack())))
     changed = stack()

@@ -1,7 +1,5 @@
 """Cells as runs of pixels, and their overlaps, against counting pixel by pixel."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,8 +8,8 @@ from bridgetrack.detections.labels import foreground, shifted_overlap
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(1, 1), (6, 9), (3, 4, 5), (3, 1, 1)]))
-@settings(deadline=None, max_examples=50)
-def test_runs_hold_every_pixel(seed: int, shape: tuple[int, ...]) -> None:
+@settings(max_examples=50)
+def test_runs_hold_every_pixel(seed, shape):
     rng = np.random.default_rng(seed)
     labels = rng.choice([0, 0, 3, 4_000_000_000], shape).astype(np.uint32)
     fg = foreground(labels)
@@ -25,9 +23,9 @@ def test_runs_hold_every_pixel(seed: int, shape: tuple[int, ...]) -> None:
         assert np.allclose(fg.centroid()[k], cell.mean(axis=0))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(9, 12), (4, 6, 7)]))
-def test_equals_counting(seed: int, shape: tuple[int, ...]) -> None:
+def test_equals_counting(seed, shape):
     rng = np.random.default_rng(seed)
     before, after = (rng.integers(0, 4, shape) * 5 for _ in range(2))
     labels = np.unique(before[before > 0])

@@ -1,7 +1,5 @@
 """Measures by weighted counts, against scikit-image's object by object."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +17,7 @@ from gallery import measure, movie_of
 FLAT = (1.0, 1.0)
 
 
-def blobs(shape: tuple[int, ...], n: int, seed: int, low: float = 2.0) -> np.ndarray:
+def blobs(shape, n, seed, low=2.0):
     """Random ellipsoids that may touch, overlap and reach over the edge."""
     rng = np.random.default_rng(seed)
     grid = np.stack(np.meshgrid(*[np.arange(s) for s in shape], indexing="ij"), axis=-1)
@@ -33,13 +31,13 @@ def blobs(shape: tuple[int, ...], n: int, seed: int, low: float = 2.0) -> np.nda
     return labels
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([((40, 50), (1.0, 1.0)), ((30, 60), (0.5, 0.5)), ((14, 24, 20), (2.5, 1, 1))]),
     st.integers(1, 8),
 )
-def test_areas_centroids_and_axes(seed: int, frame: tuple, n: int) -> None:
+def test_areas_centroids_and_axes(seed, frame, n):
     shape, scale = frame
     labels = blobs(shape, n, seed)
     table = measure_frame(labels, None, scale)
@@ -61,9 +59,9 @@ def test_areas_centroids_and_axes(seed: int, frame: tuple, n: int) -> None:
             assert row.major == pytest.approx(theirs, rel=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.floats(0, np.pi), st.floats(10, 18), st.floats(0.4, 0.8))
-def test_orientation(angle: float, major: float, ratio: float) -> None:
+def test_orientation(angle, major, ratio):
     y, x = np.mgrid[-20:21, -20:21]
     u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
     labels = ((u / major) ** 2 + (v / (ratio * major)) ** 2 <= 1).astype(np.int32)
@@ -77,7 +75,7 @@ def test_orientation(angle: float, major: float, ratio: float) -> None:
     assert row["minor"] == pytest.approx(2 * ratio * major, rel=0.08)
 
 
-def test_anisotropic_axes_are_in_the_unit_of_the_scale() -> None:
+def test_anisotropic_axes_are_in_the_unit_of_the_scale():
     z, y, x = np.mgrid[-8:9, -20:21, -20:21]
     ball = ((z * 2.0) ** 2 + (y * 1.0) ** 2 + (x * 1.0) ** 2 <= 12**2).astype(np.int32)
     row = measure_frame(ball, None, (2.0, 1.0, 1.0)).iloc[0]
@@ -88,7 +86,7 @@ def test_anisotropic_axes_are_in_the_unit_of_the_scale() -> None:
     assert flat["minor"] == pytest.approx(12, rel=0.05)
 
 
-def test_touching_and_border_distance() -> None:
+def test_touching_and_border_distance():
     labels = np.zeros((12, 20), dtype=np.int32)
     labels[4:8, 2:6] = 1  # four of its sixteen faces touch cell 2
     labels[4:8, 6:10] = 2
@@ -101,9 +99,9 @@ def test_touching_and_border_distance() -> None:
     assert table["border_distance"].tolist() == pytest.approx([4 * 0.5, 4 * 0.5, 0.0, 1.0])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(5, 7), (1, 6), (3, 4, 5)]))
-def test_outlines_and_contacts_equal_counting(seed: int, shape: tuple[int, ...]) -> None:
+def test_outlines_and_contacts_equal_counting(seed, shape):
     labels = np.random.default_rng(seed).integers(0, 4, shape)
     scale = np.array([2.0, 0.5, 0.3])[-len(shape) :]
     fg = foreground(labels)
@@ -121,7 +119,7 @@ def test_outlines_and_contacts_equal_counting(seed: int, shape: tuple[int, ...])
     assert np.allclose(touching, expected[1, fg.labels])
 
 
-def test_intensities_of_two_channels() -> None:
+def test_intensities_of_two_channels():
     labels = np.zeros((20, 20), dtype=np.int32)
     labels[2:6, 2:6], labels[10:14, 10:16] = 3, 8
     rng = np.random.default_rng(0)
@@ -138,7 +136,7 @@ def test_intensities_of_two_channels() -> None:
             assert row[f"sum_{k}"] == pytest.approx((pixels - background).sum())
 
 
-def test_pixels_that_are_not_numbers_are_left_out() -> None:
+def test_pixels_that_are_not_numbers_are_left_out():
     labels = np.zeros((20, 20), dtype=np.int32)
     labels[2:6, 2:6], labels[10:14, 10:14] = 1, 2
     image = np.full((1, 20, 20), 10.0)
@@ -151,7 +149,7 @@ def test_pixels_that_are_not_numbers_are_left_out() -> None:
     assert table.loc[2, ["mean_0", "std_0", "sum_0"]].tolist() == [0.0, 0.0, 0.0]
 
 
-def test_movies_with_empty_frames() -> None:
+def test_movies_with_empty_frames():
     labels = np.zeros((4, 9, 9), dtype=np.uint16)
     labels[1, 2:4, 2:4], labels[3, 5:8, 5:8] = 7, 2
     detections = measure(movie_of(labels))
@@ -165,12 +163,12 @@ def test_movies_with_empty_frames() -> None:
         detections.row_of(9, 2)
 
 
-def test_no_cell_at_all() -> None:
+def test_no_cell_at_all():
     with pytest.raises(InputError, match="no cell in any of the 3 frames"):
         measure(movie_of(np.zeros((3, 5, 5), dtype=int), source="empty.tif"))
 
 
-def test_image_and_labels_of_different_extent() -> None:
+def test_image_and_labels_of_different_extent():
     labels = movie_of(np.ones((3, 8, 9), dtype=int))
     with pytest.raises(InputError, match=r"3 frames of 9 × 8 pixels; the labels .* 8 × 9 pixels"):
         run(scene.measure(labels, movie_of(np.ones((3, 9, 8)))))
@@ -178,7 +176,7 @@ def test_image_and_labels_of_different_extent() -> None:
         run(scene.measure(labels, movie_of(np.ones((2, 8, 9)))))
 
 
-def test_channel_names_are_kept() -> None:
+def test_channel_names_are_kept():
     labels = np.ones((2, 6, 6), dtype=int)
     names = ("nuclei", "cytoplasm")
     image = open_movie(np.ones((2, 2, 6, 6)), axes="TCYX", channels=names)

@@ -1,7 +1,5 @@
 """Tables of detections refuse what later steps could not use."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +16,7 @@ from bridgetrack.movie.geometry import Geometry
 GEOMETRY = Geometry(3, (50, 50), (0.5, 0.5))
 
 
-def table(**change: object) -> pd.DataFrame:
+def table(**change):
     columns = {
         "frame": [0, 0, 2],
         "label": [1, 3, 1],
@@ -29,7 +27,7 @@ def table(**change: object) -> pd.DataFrame:
     return pd.DataFrame(columns | change)
 
 
-def test_cells_without_masks_are_numbered_and_sorted() -> None:
+def test_cells_without_masks_are_numbered_and_sorted():
     frame, place = np.array([1, 0, 0, 0]), np.array([[2.0, 2], [1, 1], [9, 9], [5, 5]])
     label, area = np.array([3, 3, 3, np.nan]), np.array([4.0, np.nan, -1, 2])
     found = detections_at(frame, place, GEOMETRY, label, area)
@@ -52,17 +50,17 @@ def test_cells_without_masks_are_numbered_and_sorted() -> None:
         ({"area": [1.0, 0.0, 3.0]}, "area is 0 in frame 0 at label 3"),
     ],
 )
-def test_bad_tables(change: dict[str, object], message: str) -> None:
+def test_bad_tables(change, message):
     with pytest.raises(InputError, match=message):
         Detections(table(**change), GEOMETRY)
 
 
-def test_missing_columns() -> None:
+def test_missing_columns():
     with pytest.raises(InputError, match=r"lacks the columns \['x', 'area'\]"):
         Detections(table().drop(columns=["x", "area"]), GEOMETRY)
 
 
-def test_diameters() -> None:
+def test_diameters():
     flat = Detections(table(), GEOMETRY)
     np.testing.assert_allclose(
         np.pi * (equivalent_diameter(flat) / 2) ** 2, np.array([9, 16, 25]) * 0.25

@@ -1,9 +1,6 @@
 """Samples of a result: drawn fairly, judged, and what they say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,11 +15,11 @@ from bridgetrack.evaluation.sample import (
     write_sample,
 )
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import assemble_tracks
 
 
 @pytest.fixture(scope="module")
-def tracks() -> Tracks:
+def tracks():
     """Forty cells in three frames, every fourth of which divides after the first."""
     rows, edges = [], []
     for k in range(40):
@@ -39,7 +36,7 @@ def tracks() -> Tracks:
     )
 
 
-def test_every_event_is_as_likely_to_be_drawn(tracks: Tracks) -> None:
+def test_every_event_is_as_likely_to_be_drawn(tracks):
     drawn: dict[object, int] = {}
     for seed in range(100):
         for event in draw_sample(tracks, SampleOptions(10, seed=seed)).events:
@@ -56,12 +53,12 @@ def test_every_event_is_as_likely_to_be_drawn(tracks: Tracks) -> None:
         draw_sample(_without_divisions(tracks), SampleOptions(of="divisions"))
 
 
-def _without_divisions(tracks: Tracks) -> Tracks:
+def _without_divisions(tracks):
     nodes = tracks.nodes[tracks.nodes["frame"] == 0].drop(columns=["track_id", "lineage_id"])
     return assemble_tracks(nodes, tracks.edges.iloc[:0], tracks.geometry)
 
 
-def test_the_interval_covers_however_rare_errors_are() -> None:
+def test_the_interval_covers_however_rare_errors_are():
     assert exact_interval(30, 30) == pytest.approx((0.025 ** (1 / 30), 1.0))
     assert exact_interval(0, 5)[0] == 0.0
     ends = [exact_interval(k, 60) for k in range(61)]
@@ -72,7 +69,7 @@ def test_the_interval_covers_however_rare_errors_are() -> None:
         assert covered >= 0.945, truth
 
 
-def test_judged_on_paper(tracks: Tracks, tmp_path: Path) -> None:
+def test_judged_on_paper(tracks, tmp_path):
     sample = draw_sample(tracks, SampleOptions(4, seed=2))
     assert sample.accuracy is None
     for number, verdict in enumerate(("yes", "no", "?")):

@@ -1,10 +1,7 @@
 """Scores agree with what py-ctcmetrics and traccuracy say of the same files."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,7 @@ from bridgetrack.evaluation.scores import evaluate, quietly
 from bridgetrack.io.csv import write_csv
 from bridgetrack.io.ctc import CtcTruth, read_ctc, write_ctc
 from bridgetrack.io.results import write_results
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
+from bridgetrack.tracks.tracks import assemble_tracks
 from lineage_cases import DIVIDING, DIVIDING_ROWS, movie_of, write_ctc_folder
 from simulator import SimulationSettings, simulate_to_folder
 
@@ -30,7 +27,7 @@ ALL = [
 
 
 @pytest.fixture
-def truth(tmp_path: Path) -> CtcTruth:
+def truth(tmp_path):
     """The small dividing movie."""
     pytest.importorskip("ctc_metrics")
     pytest.importorskip("traccuracy")
@@ -38,21 +35,28 @@ def truth(tmp_path: Path) -> CtcTruth:
     return read_ctc(write_ctc_folder(folder, DIVIDING, DIVIDING_ROWS))
 
 
-def damaged(tracks: Tracks, seed: int) -> Tracks:
+def part_of(tracks, cells, edges=None, geometry=None):
+    """Some cells, and the edges between them or those that are given."""
+    nodes = tracks.nodes[cells].drop(columns=["track_id", "lineage_id"])
+    if edges is None:
+        ends = tracks.edges[["source", "target"]]
+        edges = tracks.edges[ends.isin(nodes["id"].tolist()).all(axis=1)]
+    return assemble_tracks(nodes, edges[["source", "target"]], geometry or tracks.geometry)
+
+
+def damaged(tracks, seed):
     """The same with a tenth of the edges gone and a tenth of the divisions' too."""
     keep = np.random.default_rng(seed).random(len(tracks.edges)) > 0.1
-    nodes = tracks.nodes.drop(columns=["track_id", "lineage_id"])
-    edges = tracks.edges.loc[keep, ["source", "target"]]
-    return assemble_tracks(nodes, edges, tracks.geometry)
+    return part_of(tracks, tracks.nodes["id"] >= 0, tracks.edges[keep])
 
 
-def test_perfect_is_one(truth: CtcTruth) -> None:
+def test_perfect_is_one(truth):
     scores = evaluate(truth.tracks, truth, labels=truth.labels).to_dict()
     assert {name: scores[name] for name in ALL} == dict.fromkeys(ALL, 1.0)
     assert (scores["n_cells"], scores["n_edges"], scores["n_divisions"]) == (9, 7, 1)
 
 
-def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
+def test_every_kind_of_result(truth, tmp_path):
     folder = truth.labels.source
     write_results(truth.tracks, truth.labels, tmp_path / "out")
     expected = evaluate(truth.tracks, truth, labels=truth.labels)
@@ -67,20 +71,16 @@ def test_every_kind_of_result(truth: CtcTruth, tmp_path: Path) -> None:
     assert (points.ct, points.chota) == (1.0, None)
 
 
-def test_frames_that_a_result_lacks_are_missed(truth: CtcTruth) -> None:
-    nodes = truth.tracks.nodes[truth.tracks.nodes["frame"] < 3]
-    edges = truth.tracks.edges[truth.tracks.edges["target"].isin(nodes["id"])]
+def test_frames_that_a_result_lacks_are_missed(truth):
     shorter = replace(truth.tracks.geometry, n_frames=3)
-    short = assemble_tracks(
-        nodes.drop(columns=["track_id", "lineage_id"]), edges[["source", "target"]], shorter
-    )
+    short = part_of(truth.tracks, truth.tracks.nodes["frame"] < 3, geometry=shorter)
     scores = evaluate(short, truth.tracks)
     assert (scores.matching, scores.ct) == ("distance", 2 / 5), "of five tracks two end before"
     assert scores.edge_recall == pytest.approx(4 / 7)
     assert scores.tf < 1
 
 
-def test_micrometres_against_pixels(truth: CtcTruth) -> None:
+def test_micrometres_against_pixels(truth):
     known = replace(truth.tracks.geometry, scale=(0.5, 0.5), unit="micrometer")
     scaled = replace(truth.tracks, geometry=known)
     assert evaluate(scaled, truth.tracks).edge_f1 == 1.0
@@ -90,27 +90,20 @@ def test_micrometres_against_pixels(truth: CtcTruth) -> None:
         evaluate(of_one, truth.tracks)
 
 
-def test_a_late_division_counts_within_one_frame(tmp_path: Path, truth: CtcTruth) -> None:
-    nodes = truth.tracks.nodes.drop(columns=["track_id", "lineage_id"])
-    label = dict(zip(nodes["id"], zip(nodes["frame"], nodes["label"], strict=True), strict=True))
-    ids = {cell: i for i, cell in label.items()}
+def test_a_late_division_counts_within_one_frame(tmp_path, truth):
+    nodes = truth.tracks.nodes
+    cells = zip(nodes["frame"], nodes["label"], strict=True)
+    ids = dict(zip(cells, nodes["id"], strict=True))
     edges = [((0, 1), (1, 1)), ((1, 1), (2, 2)), ((2, 2), (3, 2)), ((2, 2), (3, 3))]
     table = pd.DataFrame([(ids[a], ids[b]) for a, b in edges], columns=["source", "target"])
-    late = assemble_tracks(nodes, table, truth.tracks.geometry)
+    late = part_of(truth.tracks, nodes["id"] >= 0, table)
     scores = evaluate(late, truth, labels=truth.labels)
     assert (scores.division_f1, scores.division_f1_within_1) == (0.0, 1.0)
     assert (scores.bc, scores.bc_within_1) == (0.0, 1.0)
 
 
-def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
-    nodes = truth.tracks.nodes[truth.tracks.nodes["label"] != 4]
-    edges = truth.tracks.edges[truth.tracks.edges["source"].isin(nodes["id"])]
-    part = assemble_tracks(
-        nodes.drop(columns=["track_id", "lineage_id"]),
-        edges[["source", "target"]],
-        truth.tracks.geometry,
-    )
-    sparse = CtcTruth(part, truth.labels)
+def test_sparse_truth_gives_only_what_is_safe(truth):
+    sparse = CtcTruth(part_of(truth.tracks, truth.tracks.nodes["label"] != 4), truth.labels)
     scores = evaluate(truth.tracks, sparse, labels=truth.labels, sparse=True).to_dict()
     safe = {"edge_recall", "division_recall", "complete_tracks", "tf"}
     assert {k for k in (*ALL, "cca") if scores[k] is not None} == safe
@@ -121,21 +114,20 @@ def test_sparse_truth_gives_only_what_is_safe(truth: CtcTruth) -> None:
     assert full.edge_precision < 1
 
 
-def test_what_cannot_be_compared(truth: CtcTruth, tmp_path: Path) -> None:
+def test_what_cannot_be_compared(truth, tmp_path):
     with pytest.raises(InputError, match="no such file or folder"):
         evaluate(tmp_path / "nowhere", truth)
     fewer = movie_of(DIVIDING[:3])
-    nodes = truth.tracks.nodes[truth.tracks.nodes["frame"] < 3]
-    edges = truth.tracks.edges[truth.tracks.edges["target"].isin(nodes["id"])]
-    short = assemble_tracks(nodes, edges, fewer.geometry)
+    frame = truth.tracks.nodes["frame"]
+    short = part_of(truth.tracks, frame < 3, geometry=fewer.geometry)
     with pytest.raises(InputError, match=r"3 frames, the ground truth .* has 4"):
         evaluate(short, truth, labels=fewer)
-    nothing = assemble_tracks(nodes[:0], edges[:0], fewer.geometry)
+    nothing = part_of(truth.tracks, frame < 0, geometry=fewer.geometry)
     with pytest.raises(InputError, match="no cells"):
         evaluate(nothing, truth, labels=fewer)
 
 
-def test_missing_packages_are_named(truth: CtcTruth, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_named(truth, monkeypatch):
     for name in [m for m in sys.modules if m.split(".")[0] == "traccuracy"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "traccuracy", None)
@@ -143,7 +135,7 @@ def test_missing_packages_are_named(truth: CtcTruth, monkeypatch: pytest.MonkeyP
         evaluate(truth.tracks, truth, labels=truth.labels)
 
 
-def official(result: Path, truth: Path) -> dict[str, Any]:
+def official(result, truth):
     """What py-ctcmetrics says of two folders, read and matched by itself."""
     from ctc_metrics.scripts.evaluate import evaluate_sequence
 
@@ -152,7 +144,7 @@ def official(result: Path, truth: Path) -> dict[str, Any]:
     return values
 
 
-def test_scores_are_the_official_ones(tmp_path: Path) -> None:
+def test_scores_are_the_official_ones(tmp_path):
     pytest.importorskip("ctc_metrics")
     settings = SimulationSettings(frames=12, cells=12, size=120, division_rate=0.05, seed=2)
     truth = read_ctc(simulate_to_folder(settings, tmp_path / "movie").parent / "01_GT")
@@ -171,7 +163,7 @@ def test_scores_are_the_official_ones(tmp_path: Path) -> None:
         assert getattr(ours, field) == pytest.approx(theirs[names.get(field, field.upper())])
 
 
-def test_traccuracy_agrees_on_edges(tmp_path: Path, truth: CtcTruth) -> None:
+def test_traccuracy_agrees_on_edges(tmp_path, truth):
     with quietly():
         from traccuracy.loaders import load_ctc_data
         from traccuracy.matchers import CTCMatcher

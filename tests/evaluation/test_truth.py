@@ -1,7 +1,5 @@
 """What the ground truth says about detections, in small drawn movies, and shared pixels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,23 +8,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from bridgetrack.errors import InputError
-from bridgetrack.evaluation.truth import (
-    CellIds,
-    movie_overlaps,
-    true_events,
-)
+from bridgetrack.evaluation.truth import CellIds, movie_overlaps, true_events
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.ctc import nodes_of
-from bridgetrack.movie import Movie
-from bridgetrack.tracks.tracks import Tracks, assemble_tracks
-from lineage_cases import Box, detections_of, frame_of, movie_of
+from bridgetrack.tracks.tracks import assemble_tracks
+from lineage_cases import detections_of, frame_of, movie_of
 
-Frames = list[dict[int, Box]]
 LEFT, RIGHT, BOTH = (10, 10, 8, 8), (10, 18, 8, 8), (10, 10, 8, 16)
 FAR = (28, 40, 6, 6)
 
 
-def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tracks, Movie]:
+def truth_of(frames, parents=None):
     """Tracks of which a label is one, with the parents named."""
     movie = movie_of([frame_of(f) for f in frames])
     nodes = nodes_of(movie)
@@ -42,14 +34,14 @@ def truth_of(frames: Frames, parents: dict[int, int] | None = None) -> tuple[Tra
     return assemble_tracks(nodes, table, movie.geometry), movie
 
 
-def said(found: Frames, truth: Frames, parents: dict[int, int] | None = None) -> set[str]:
+def said(found, truth, parents=None):
     """Events as 'kind frame:labels>frame:labels', e.g. ``divide 0:1>1:1,2``."""
     movie = movie_of([frame_of(f) for f in found])
     detections = detections_of(movie)
     tracks, labels = truth_of(truth, parents)
     events = true_events(detections, movie, tracks, labels)
 
-    def name(rows: np.ndarray) -> str:
+    def name(rows):
         rows = rows[rows >= 0]
         if not len(rows):
             return ""
@@ -65,7 +57,7 @@ TWO, ONE = {1: LEFT, 2: RIGHT}, {1: BOTH}
 UNEVEN = {1: (10, 10, 8, 11), 2: (10, 21, 8, 5)}
 DEBRIS = {1: (10, 10, 8, 15), 2: (10, 25, 1, 1)}
 SMALL = {1: (10, 10, 8, 6), 2: (14, 16, 8, 4)}
-CASES: dict[str, tuple[Frames, Frames, set[str]]] = {
+CASES = {
     "two cells drawn as one": ([TWO, {7: BOTH}, {8: BOTH}, TWO], [TWO] * 4, set()),
     "a cell cut in two": ([ONE, TWO, {5: BOTH}], [ONE] * 3, set()),
     "uneven pieces": ([ONE, UNEVEN], [ONE] * 2, set()),
@@ -91,12 +83,12 @@ CASES: dict[str, tuple[Frames, Frames, set[str]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_happened(name: str) -> None:
+def test_what_happened(name):
     found, truth, events = CASES[name]
     assert said(found, truth) == events
 
 
-def test_perfect_detections_and_a_lost_daughter() -> None:
+def test_perfect_detections_and_a_lost_daughter():
     frames = [{1: LEFT, 4: FAR}, {2: LEFT, 3: RIGHT, 4: FAR}, {2: LEFT, 5: (2, 50, 5, 5)}]
     assert said(frames, frames, {2: 1, 3: 1}) == {
         "divide 0:1>1:2,3",
@@ -113,9 +105,9 @@ def test_perfect_detections_and_a_lost_daughter() -> None:
 images = arrays(np.uint16, (2, 5, 6), elements=st.integers(0, 4))
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(images, images)
-def test_counts_equal_those_of_a_loop(first: np.ndarray, second: np.ndarray) -> None:
+def test_counts_equal_those_of_a_loop(first, second):
     sides = []
     for images_ in (first, second):
         movie = movie_of(list(images_))
@@ -139,7 +131,7 @@ def test_counts_equal_those_of_a_loop(first: np.ndarray, second: np.ndarray) -> 
     assert found == expected
 
 
-def test_movies_must_fit() -> None:
+def test_movies_must_fit():
     small, large = movie_of([np.zeros((4, 4), int)]), movie_of([np.zeros((4, 5), int)])
     nothing = np.zeros(0, dtype=np.int64)
     with pytest.raises(InputError, match="same movie"):

@@ -1,7 +1,5 @@
 """What lies beyond an event: parts that are one again, cells that were two."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -19,7 +17,7 @@ WHOLE, TWO, APART = "one mask", "two masks that touch", "two masks apart"
 SHORT = "one mask that lacks much of the second"
 
 
-def frame(how: str, size: int = 60) -> np.ndarray:
+def frame(how, size=60):
     """A cell with its mask in one piece or two, and others around it that stay as they are."""
     labels = np.zeros((size, size), dtype=np.int32)
     for label, (y, x) in enumerate(((8, 8), (8, 48), (48, 8), (48, 48)), 10):
@@ -34,12 +32,12 @@ def frame(how: str, size: int = 60) -> np.ndarray:
     return labels
 
 
-def scene_of(*frames: str):
+def scene_of(*frames):
     movie = np.stack([frame(how) for how in frames])
     return run(prepare(movie_of(movie), None))
 
 
-def feature(scene, event: Event, name: str, t: int) -> float:
+def feature(scene, event, name, t):
     """A feature of the event that names both parts, between frames t and t + 1."""
     detections, hypotheses = scene.detections, scene.hypotheses
     row = {(int(f), int(n)): k for k, (f, n) in
@@ -54,7 +52,7 @@ def feature(scene, event: Event, name: str, t: int) -> float:
     raise AssertionError("not proposed")
 
 
-def chosen(scene) -> set[str]:
+def chosen(scene):
     """Kinds of the chosen events that are no moves."""
     weights = shipped_model().aligned(scene.matrix.features)
     solution = solve(scene.problem, scene.matrix.scores(weights))
@@ -64,7 +62,7 @@ def chosen(scene) -> set[str]:
 
 @pytest.mark.parametrize("last", [1, 3])
 @pytest.mark.parametrize("true", [WHOLE, TWO])
-def test_wrong_masks_are_right_again(true: str, last: int) -> None:
+def test_wrong_masks_are_right_again(true, last):
     """A cell is drawn as two and is one again, or two are drawn as one and were two."""
     wrong, first, then = (
         (TWO, Event.SPLIT, Event.MERGE) if true == WHOLE else (WHOLE, Event.MERGE, Event.SPLIT)
@@ -76,17 +74,17 @@ def test_wrong_masks_are_right_again(true: str, last: int) -> None:
     assert chosen(scene) == {"split", "merge"}
 
 
-def test_of_both_pieces_the_one_counts_that_is_covered_less() -> None:
+def test_of_both_pieces_the_one_counts_that_is_covered_less():
     assert feature(scene_of(WHOLE, TWO, SHORT, SHORT), Event.SPLIT, "wavering", 0) == 0
 
 
-def test_both_signs_count_once() -> None:
+def test_both_signs_count_once():
     scene = scene_of(TWO, WHOLE, TWO, WHOLE, TWO)
     assert feature(scene, Event.SPLIT, "wavering", 1) == 1
     assert feature(scene, Event.MERGE, "wavering", 2) == 1
 
 
-def test_daughters_stay_two() -> None:
+def test_daughters_stay_two():
     for parts in (TWO, APART):
         scene = scene_of(WHOLE, WHOLE, WHOLE, parts, parts, parts, parts)
         assert feature(scene, Event.DIVIDE, "wavering", 2) == 0
@@ -94,13 +92,13 @@ def test_daughters_stay_two() -> None:
         assert chosen(scene) == {"divide"}
 
 
-def test_what_lies_farther_off_is_not_looked_at() -> None:
+def test_what_lies_farther_off_is_not_looked_at():
     scene = scene_of(WHOLE, *[TWO] * (STEPS + 1), WHOLE, WHOLE)
     assert feature(scene, Event.SPLIT, "wavering", 0) == 0
     scene = scene_of(TWO, TWO, *[WHOLE] * (STEPS + 1), TWO)
     assert feature(scene, Event.SPLIT, "wavering", STEPS + 2) == 0
 
 
-def test_cells_that_do_not_touch_are_not_parts_of_one() -> None:
+def test_cells_that_do_not_touch_are_not_parts_of_one():
     scene = scene_of(WHOLE, APART, WHOLE, WHOLE)
     assert feature(scene, Event.SPLIT, "wavering", 0) == 0

@@ -1,7 +1,5 @@
 """The built-in features: documented, finite, and the same at any scale, place and gain."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -9,29 +7,35 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
 from gallery import GALLERY, movie_of
-from scenes import (
-    Described,
-    channels_movie,
-    described,
-    image_movie,
-    label_movie,
-    simulated,
-)
+from scenes import channels_movie, described, image_movie, keys_of, label_movie, simulated
 
 FEATURES = default_features()
 ids = [s.name for s in GALLERY]
 
 
-def movie_2d() -> tuple[np.ndarray, np.ndarray, tuple[float, ...]]:
+def movie_2d():
     movie = simulated(cells=25, frames=5, division_rate=0.05)
     return movie.labels.astype(np.int32), movie.image.astype(float), movie.geometry.scale
 
 
-def values(scene: Described) -> np.ndarray:
+def beside_six_that_stay():
+    """Labels of two frames with six cells that stay, for the scale and the usual overlap."""
+    labels = np.zeros((2, 60, 160), dtype=np.int32)
+    for k in range(6):
+        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+    return labels
+
+
+def named(scene, row):
+    """Features of an event by their names."""
+    return dict(zip(FEATURES.keys, scene.matrix.row(row), strict=True))
+
+
+def values(scene):
     return scene.matrix.sparse().toarray()
 
 
-def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7) -> None:
+def assert_same_features(one, two, tolerance=1e-7):
     np.testing.assert_array_equal(one.hypotheses.event, two.hypotheses.event)
     np.testing.assert_array_equal(one.hypotheses.sources, two.hypotheses.sources)
     np.testing.assert_array_equal(one.hypotheses.targets, two.hypotheses.targets)
@@ -41,7 +45,7 @@ def assert_same_features(one: Described, two: Described, tolerance: float = 1e-7
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_finite_and_in_bounds_with_an_image(dim: int) -> None:
+def test_finite_and_in_bounds_with_an_image(dim):
     movie = simulated(dim=dim, frames=5, cells=20)
     image = image_movie(movie.image.astype(float), movie.geometry.scale)
     scene = described(label_movie(movie), image)
@@ -58,7 +62,7 @@ def test_finite_and_in_bounds_with_an_image(dim: int) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.01, 30.0])
-def test_the_size_of_a_pixel_does_not_matter(factor: float) -> None:
+def test_the_size_of_a_pixel_does_not_matter(factor):
     labels, image, _ = movie_2d()
     one = described(movie_of(labels), image_movie(image, (1.0, 1.0)))
     scale = (factor, factor)
@@ -66,7 +70,7 @@ def test_the_size_of_a_pixel_does_not_matter(factor: float) -> None:
     assert_same_features(one, two)
 
 
-def test_the_place_in_the_frame_matters_to_the_border_only() -> None:
+def test_the_place_in_the_frame_matters_to_the_border_only():
     labels, image, _ = movie_2d()
     one = described(movie_of(labels), image_movie(image, (1.0, 1.0)))
     wide = [(0, 0), (13, 40), (29, 0)]
@@ -86,14 +90,14 @@ def test_the_place_in_the_frame_matters_to_the_border_only() -> None:
 
 
 @pytest.mark.parametrize(("gain", "offset"), [(3.0, 100.0), (0.01, -5.0)])
-def test_gain_and_offset_of_the_camera_do_not_matter(gain: float, offset: float) -> None:
+def test_gain_and_offset_of_the_camera_do_not_matter(gain, offset):
     labels, image, scale = movie_2d()
     one = described(movie_of(labels, scale=scale), image_movie(image, scale))
     two = described(movie_of(labels, scale=scale), image_movie(image * gain + offset, scale))
     assert_same_features(one, two, 1e-6)
 
 
-def test_equally_bright_cells_differ_in_no_brightness() -> None:
+def test_equally_bright_cells_differ_in_no_brightness():
     labels, _, scale = movie_2d()
     image = np.where(labels > 0, 61_234.567, 1_000.1)
     scene = described(movie_of(labels, scale=scale), image_movie(image, scale))
@@ -102,7 +106,7 @@ def test_equally_bright_cells_differ_in_no_brightness() -> None:
     assert np.abs(values(scene)[:, columns]).max() < 1e-4
 
 
-def test_equal_channels_count_as_one() -> None:
+def test_equal_channels_count_as_one():
     labels, image, scale = movie_2d()
     opened = movie_of(labels, scale=scale)
     one = described(opened, image_movie(image, scale))
@@ -111,7 +115,7 @@ def test_equal_channels_count_as_one() -> None:
     assert_same_features(one, two)
 
 
-def test_without_an_image_its_features_are_zero() -> None:
+def test_without_an_image_its_features_are_zero():
     labels, image, scale = movie_2d()
     bare = values(described(movie_of(labels, scale=scale)))
     full = values(described(movie_of(labels, scale=scale), image_movie(image, scale)))
@@ -121,7 +125,7 @@ def test_without_an_image_its_features_are_zero() -> None:
     np.testing.assert_array_equal(bare[:, ~needs], full[:, ~needs])
 
 
-def test_without_masks_their_features_are_zero_and_overlaps_are_those_of_discs() -> None:
+def test_without_masks_their_features_are_zero_and_overlaps_are_those_of_discs():
     labels, _, scale = movie_2d()
     full = described(movie_of(labels, scale=scale))
     detections = full.evidence.detections
@@ -139,7 +143,7 @@ def test_without_masks_their_features_are_zero_and_overlaps_are_those_of_discs()
     assert phi[moves][~mutual, overlap].mean() < 0.2
 
 
-def test_a_skip_is_measured_from_where_the_drift_has_carried_the_cell() -> None:
+def test_a_skip_is_measured_from_where_the_drift_has_carried_the_cell():
     rng = np.random.default_rng(3)
     labels = np.zeros((4, 120, 200), dtype=np.int32)
     places = [(y, x) for y in range(10, 110, 20) for x in range(10, 110, 20)]
@@ -152,34 +156,20 @@ def test_a_skip_is_measured_from_where_the_drift_has_carried_the_cell() -> None:
             labels[t, top : top + 8, left : left + 8] = k + 1
     scene = described(movie_of(labels))
     d = scene.evidence.detections
-    rows = scene.hypotheses.of(Event.SKIP)
-    mine = [
-        h
-        for h in rows
-        if scene.hypotheses.sources[h, 0] == d.row_of(0, 13)
-        and scene.hypotheses.targets[h, 0] == d.row_of(3, 13)
-    ]
-    (h,) = mine
-    assert scene.matrix.row(h)[FEATURES.keys.index("skip.distance")] == pytest.approx(0, abs=0.1)
-    assert scene.matrix.row(h)[FEATURES.keys.index("skip.gap")] == 1.0
+    wanted = (Event.SKIP, d.row_of(0, 13), -1, d.row_of(3, 13), -1)
+    value = named(scene, keys_of(scene.hypotheses).index(wanted))
+    assert value["skip.distance"] == pytest.approx(0, abs=0.1)
+    assert value["skip.gap"] == 1.0
 
 
-def test_division_geometry() -> None:
-    labels = np.zeros((2, 60, 160), dtype=np.int32)
-    for k in range(6):  # cells that stay, for the scale
-        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+def test_division_geometry():
+    labels = beside_six_that_stay()
     labels[0, 20:30, 20:30] = 1
     labels[1, 20:30, 8:18], labels[1, 20:30, 32:42] = 2, 3
     scene = described(movie_of(labels))
     d = scene.evidence.detections
-    h = scene.hypotheses
-    (row,) = [
-        k
-        for k in h.of(Event.DIVIDE)
-        if h.sources[k, 0] == d.row_of(0, 1)
-        and tuple(h.targets[k]) == (d.row_of(1, 2), d.row_of(1, 3))
-    ]
-    value = dict(zip(FEATURES.keys, scene.matrix.row(row), strict=True))
+    wanted = (Event.DIVIDE, d.row_of(0, 1), -1, d.row_of(1, 2), d.row_of(1, 3))
+    value = named(scene, keys_of(scene.hypotheses).index(wanted))
     diameter = scene.evidence.motion.diameter
     assert value["divide.angle"] == pytest.approx(0.0, abs=1e-6)
     assert value["divide.middle"] == pytest.approx(0.0, abs=1e-6)
@@ -190,10 +180,8 @@ def test_division_geometry() -> None:
     assert not any(v for k, v in value.items() if not k.startswith("divide."))
 
 
-def test_a_move_says_what_it_leaves_without_overlap_and_to_whom_others_are_nearer() -> None:
-    labels = np.zeros((2, 60, 160), dtype=np.int32)
-    for k in range(6):  # cells that stay, whose overlap is 1
-        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+def test_a_move_says_what_it_leaves_without_overlap_and_to_whom_others_are_nearer():
+    labels = beside_six_that_stay()
     labels[0, 20:30, 5:15], labels[1, 28:38, 13:23] = 1, 2  # they share 4 of 100 pixels
     labels[0, 40:50, 20:30], labels[1, 40:50, 20:27], labels[1, 40:50, 27:30] = 3, 4, 5
     scene = described(movie_of(labels))
@@ -210,14 +198,12 @@ def test_a_move_says_what_it_leaves_without_overlap_and_to_whom_others_are_neare
     assert not expected
 
 
-def test_a_merge_says_what_of_a_cell_the_region_leaves_uncovered() -> None:
-    labels = np.zeros((2, 60, 160), dtype=np.int32)
-    for k in range(6):  # cells that stay, whose overlap is 1
-        labels[:, 5 + 2 * k : 15 + 2 * k, 60 + 15 * k : 70 + 15 * k] = 10 + k
+def test_a_merge_says_what_of_a_cell_the_region_leaves_uncovered():
+    labels = beside_six_that_stay()
     labels[0, 20:30, 20:30], labels[0, 20:30, 30:40] = 1, 2
     labels[1, 20:30, 20:34] = 3
     scene = described(movie_of(labels))
     (row,) = scene.hypotheses.of(Event.MERGE)
-    value = dict(zip(FEATURES.keys, scene.matrix.row(row), strict=True))
+    value = named(scene, row)
     usual = np.quantile([*[1.0] * 6, 100 / 140], 0.1)
     assert value["merge.uncovered"] == pytest.approx(usual * 0.6)

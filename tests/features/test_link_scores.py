@@ -1,11 +1,8 @@
 """Scores that another program gave to links count, are learned, and are missed where they lack."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import geff_spec
 import numpy as np
@@ -26,7 +23,7 @@ FRAMES, PAIRS = 6, 5
 
 
 @pytest.fixture
-def cells(tmp_path: Path) -> Path:
+def cells(tmp_path):
     """Pairs of cells that exchange their places from frame to frame; a tracker sees none move."""
     rows = [
         (t, 30.0 + 2 * np.sin(5 * t + k), 60.0 * k + 4.0 * ((side + t) % 2), 2 * k + side + 1)
@@ -41,7 +38,7 @@ def cells(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def scores(tmp_path: Path) -> Path:
+def scores(tmp_path):
     """What somebody else knows: who exchanged places with whom."""
     rows = []
     for t in range(FRAMES - 1):
@@ -54,14 +51,14 @@ def scores(tmp_path: Path) -> Path:
     return path
 
 
-def followed(tracking: bt.Tracking) -> float:
+def followed(tracking):
     """Share of links that keep the label."""
     nodes = tracking.tracks.nodes.set_index("id")["label"]
     edges = tracking.tracks.edges
     return float(np.mean(nodes[edges["source"]].to_numpy() == nodes[edges["target"]].to_numpy()))
 
 
-def test_scores_count(cells: Path, scores: Path) -> None:
+def test_scores_count(cells, scores):
     assert followed(bt.track(cells)) <= 0.1
     table = pd.read_csv(scores)
     table.loc[0, "Score"] = 1  # counts as 4
@@ -74,7 +71,7 @@ def test_scores_count(cells: Path, scores: Path) -> None:
     assert followed(bt.track(cells, link_scores=scores, window=3)) == followed(scored)
 
 
-def test_scores_of_trackastra(cells: Path, scores: Path) -> None:
+def test_scores_of_trackastra(cells, scores):
     """Its links may skip frames."""
     table = pd.read_csv(scores)
     table.columns = ["source_frame", "source_label", "target_label", "weight"]
@@ -85,9 +82,7 @@ def test_scores_of_trackastra(cells: Path, scores: Path) -> None:
         assert followed(bt.track(cells, link_scores=scores)) >= 0.9
 
 
-def candidates(
-    folder: Path, cells: Path, scores: Path, *, labels: bool = False, alone: str = ""
-) -> Path:
+def candidates(folder, cells, scores, *, labels=False, alone=""):
     """A store as HOCT writes it (``hoct track --full-graph``); its cells have no labels.
 
     Nodes are in no order, edges also skip a frame, and one that was not scored has -1. With
@@ -116,7 +111,7 @@ def candidates(
         directed=True, axes=axes, node_props_metadata={}, edge_props_metadata={}
     )
 
-    def props(found: dict[str, np.ndarray]) -> dict[str, dict[str, object]]:
+    def props(found):
         return {name: {"values": values, "missing": None} for name, values in found.items()}
 
     ends = table[["source", "target"]].to_numpy(np.uint64)
@@ -126,9 +121,7 @@ def candidates(
 
 
 @pytest.mark.parametrize(("labels", "alone"), [(False, ""), (True, ""), (False, "trust")])
-def test_scores_of_hoct(
-    cells: Path, scores: Path, tmp_path: Path, labels: bool, alone: str
-) -> None:
+def test_scores_of_hoct(cells, scores, tmp_path, labels, alone):
     store = candidates(tmp_path / "full.geff", cells, scores, labels=labels, alone=alone)
     with pytest.warns(BridgetrackWarning, match="1 of 101 links do not end in the next frame"):
         scored = bt.track(cells, link_scores=store)
@@ -137,7 +130,7 @@ def test_scores_of_hoct(
     pd.testing.assert_frame_equal(scored.tracks.edges, same.edges, rtol=1e-6)
 
 
-def test_stores_without_scores(cells: Path, scores: Path, tmp_path: Path) -> None:
+def test_stores_without_scores(cells, scores, tmp_path):
     elsewhere = tmp_path / "elsewhere.csv"
     pd.read_csv(cells).assign(y=lambda table: table["y"] + 2).to_csv(elsewhere, index=False)
     store = candidates(tmp_path / "moved.geff", elsewhere, scores)
@@ -155,13 +148,11 @@ def test_stores_without_scores(cells: Path, scores: Path, tmp_path: Path) -> Non
         shutil.rmtree(tmp_path / "other.geff")
 
 
-def test_on_the_command_line(
-    cells: Path, scores: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_on_the_command_line(cells, scores, tmp_path, capsys):
     answers = AnnotationSet(bt.track(cells).tracks.geometry)
     place = pd.read_csv(cells).set_index(["t", "label"])[["y", "x"]]
 
-    def ref(t: int, label: int) -> CellRef:
+    def ref(t, label):
         y, x = place.loc[(t, label)]
         return CellRef(t, label, (float(y), float(x)))
 
@@ -195,7 +186,7 @@ def test_on_the_command_line(
         bt.track(cells, model=model)
 
 
-def test_scores_that_cannot_be_used(cells: Path, scores: Path, tmp_path: Path) -> None:
+def test_scores_that_cannot_be_used(cells, scores, tmp_path):
     text, wrong = scores.read_text(), tmp_path / "wrong.csv"
     for changed, said in (
         (text.replace("Score", "Cost"), "there is no column score"),

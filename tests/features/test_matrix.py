@@ -1,28 +1,25 @@
 """The matrix of features: scores, joint features, and a user's own feature."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureMatrix
-from bridgetrack.features.view import EventView
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model
 from gallery import BY_NAME
-from scenes import Described, situation_scene
+from scenes import situation_scene
 
 FEATURES = default_features()
 
 
 @pytest.fixture(scope="module")
-def scene() -> Described:
+def scene():
     return situation_scene(BY_NAME["two divisions in a row"])
 
 
-def test_scores_are_products(scene: Described) -> None:
+def test_scores_are_products(scene):
     phi = scene.matrix.sparse()
     assert phi.shape == (len(scene.hypotheses), len(FEATURES))
     weights = np.random.default_rng(0).normal(size=len(FEATURES))
@@ -30,8 +27,8 @@ def test_scores_are_products(scene: Described) -> None:
     np.testing.assert_array_equal(scene.matrix.row(7), phi[7].toarray().ravel())
 
 
-def test_a_feature_of_ones_own(scene: Described) -> None:
-    def wide(v: EventView) -> np.ndarray:
+def test_a_feature_of_ones_own(scene):
+    def wide(v):
         return v.offset * 2
 
     own = FEATURES.with_feature(Feature(Event.DIVIDE, "twice", "2 d", "diameters", wide))
@@ -48,7 +45,7 @@ def test_a_feature_of_ones_own(scene: Described) -> None:
         np.testing.assert_array_equal(matrix.values(event), scene.matrix.values(event))
 
 
-def test_a_name_that_is_taken() -> None:
+def test_a_name_that_is_taken():
     twin = Feature(Event.MOVE, "distance", "d", "1", lambda v: v.offset)
     with pytest.raises(InputError, match=r"move\.distance.*more than once"):
         FEATURES.with_feature(twin)
@@ -65,14 +62,14 @@ def test_a_name_that_is_taken() -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
-def test_a_feature_that_fails(scene: Described, values, message: str) -> None:
+def test_a_feature_that_fails(scene, values, message):
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", values))
     with pytest.raises(InputError, match=message):
         FeatureMatrix(scene.evidence, scene.hypotheses, own).values(Event.MOVE)
 
 
-def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described) -> None:
-    def never(v: EventView) -> np.ndarray:
+def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene):
+    def never(v):
         raise AssertionError("computed without an image")
 
     own = FEATURES.with_feature(Feature(Event.MOVE, "own", "?", "1", never, "image"))
@@ -80,13 +77,13 @@ def test_a_feature_that_needs_what_is_not_there_is_not_computed(scene: Described
     assert not matrix.values(Event.MOVE)[:, -1].any()
 
 
-def test_weights_are_brought_into_order() -> None:
+def test_weights_are_brought_into_order():
     keys = FEATURES.keys[::-1]
     weights = np.arange(float(len(FEATURES)))
     np.testing.assert_array_equal(FEATURES.align(keys, weights), weights[::-1])
 
 
-def test_models_made_before_a_feature_have_its_starting_weight() -> None:
+def test_models_made_before_a_feature_have_its_starting_weight():
     later = (".wavering", ".lonely", ".late")
     older = tuple(key for key in FEATURES.keys if not key.endswith(later))
     weights = FEATURES.align(older, np.ones(len(older)))

@@ -5,8 +5,6 @@
 tries 2,000 mutations, other ones at each run; without it 200 are tried, always the same.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -14,7 +12,7 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +39,7 @@ MOST = 400e6
 TRACKMATE = Path(__file__).parents[1] / "io" / "files" / "trackmate7.xml"
 
 
-def all_frames(path: Path, opened: Callable[..., bt.Movie]) -> None:
+def all_frames(path, opened):
     """Open a movie and look at its pixels."""
     movie = opened(path)
     assert np.prod(movie.array.shape, dtype=float) < 1e9, "a few kB are no such movie"
@@ -49,13 +47,13 @@ def all_frames(path: Path, opened: Callable[..., bt.Movie]) -> None:
         movie.frame(t)
 
 
-def command(*words: Any) -> None:
+def command(*words):
     """Run a command; its own errors are those of the library."""
     assert main([str(word) for word in words]) in (0, 1, 2)
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Path], Any]]:
+def corpus(tmp_path_factory):
     """Good files of all formats, and how each is read."""
     root = tmp_path_factory.mktemp("corpus")
     few = SimulationSettings(frames=5, cells=4, size=40, division_rate=0.05)
@@ -99,7 +97,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Callable[[Pat
     return readers
 
 
-def files_of(path: Path) -> list[Path]:
+def files_of(path):
     """A file, or the files that make a folder what it is."""
     if path.is_file():
         return [path]
@@ -117,13 +115,13 @@ NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][+-]?\d+)?|null|true|false|\"[^\"]*\"")
 
 
 @st.composite
-def mutations(draw: st.DrawFn) -> Callable[[bytes], bytes]:
+def mutations(draw):
     """What is done to a file."""
     kind = draw(st.sampled_from(["cut", "flip", "value", "value", "value", "twice", "insert"]))
     where, more = draw(st.floats(0, 1)), draw(st.integers(1, 8))
     wild, byte = draw(st.sampled_from(WILD)), draw(st.integers(0, 255))
 
-    def change(content: bytes) -> bytes:
+    def change(content):
         place = int(where * max(len(content) - 1, 0))
         if kind == "cut":
             return content[:place]
@@ -142,13 +140,13 @@ def mutations(draw: st.DrawFn) -> Callable[[bytes], bytes]:
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
+def within(seconds):
     """Fail what hangs, rather than wait for ever."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         raise AssertionError(f"not done after {seconds} s")
 
     before = signal.signal(signal.SIGALRM, stop)
@@ -160,7 +158,7 @@ def within(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def highest() -> float:
+def highest():
     """Bytes that this process has held at most."""
     if not sys.platform.startswith("linux"):
         return 0.0
@@ -168,9 +166,7 @@ def highest() -> float:
     return 1024 * float(status.split("VmHWM:")[1].split()[0])
 
 
-def test_damaged_files_are_refused_in_a_sentence(
-    corpus: dict[Path, Callable[[Path], Any]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_files_are_refused_in_a_sentence(corpus, capsys):
     formats = [(path, files_of(path)) for path in corpus]
     refused = []
 
@@ -183,9 +179,7 @@ def test_damaged_files_are_refused_in_a_sentence(
         suppress_health_check=list(HealthCheck),
     )
     @given(st.sampled_from(formats), st.floats(0, 1), mutations())
-    def damaged(
-        chosen: tuple[Path, list[Path]], which: float, change: Callable[[bytes], bytes]
-    ) -> None:
+    def damaged(chosen, which, change):
         path, files = chosen
         file = files[int(which * (len(files) - 1))]
         content, before = file.read_bytes(), highest()

@@ -1,10 +1,7 @@
 """Files that people saved with earlier versions go on opening."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +13,6 @@ from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
-from bridgetrack.models.library import find_model
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.session.project import kept_cells
@@ -28,12 +24,12 @@ HERE = {"axes": "TYX", "scale": (0.645, 0.645), "frame_interval": 10.0}
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path):
     """A copy of the files."""
     return Path(shutil.copytree(FILES, tmp_path / "files"))
 
 
-def _answers(path: Path) -> list[str]:
+def _answers(path):
     store = AutosavingStore(path, bt.load_annotations(path).geometry)
     while store.history.past:
         store.undo()
@@ -42,7 +38,7 @@ def _answers(path: Path) -> list[str]:
     return [a.id for a in store.annotations]
 
 
-def _masks(path: Path) -> list[str]:
+def _masks(path):
     movie = path.with_name("movie.annotations.json")
     shutil.copy(path, path.with_name("movie.masks.json"))
     store = AutosavingStore(movie, load_mask_answers(path).geometry)
@@ -52,7 +48,7 @@ def _masks(path: Path) -> list[str]:
     return [str(store.masks.last_id), *(a.id for a in store.masks)]
 
 
-def _model(path: Path) -> list[str]:
+def _model(path):
     model = bt.load_model(path)
     bt.save_model(model, path.with_name("again.json"))
     again = bt.load_model(path.with_name("again.json"))
@@ -61,7 +57,7 @@ def _model(path: Path) -> list[str]:
     return [model.name, str(len(model.keys)), str(model.tightness is not None)]
 
 
-def _project(path: Path) -> list[str]:
+def _project(path):
     shutil.copy(FILES / "cells.tif", path.parent)
     shutil.copy(FILES / "image.tif", path.parent)
     project = load_project(path)
@@ -75,7 +71,7 @@ def _project(path: Path) -> list[str]:
     return [str(cells.n_frames), *(a.id for a in project.history.annotations), *project.formats]
 
 
-def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files: Path) -> None:
+def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files):
     shutil.copy(files / "answers.json", files / "image.annotations.json")
     cells = bt.open_labels(files / "cells.tif", **HERE)
     bt.save_labels(cells, files / "image.cells.zarr")
@@ -93,7 +89,7 @@ def test_what_stands_beside_a_movie_is_taken_over_into_its_project(files: Path) 
     assert bt.run(RunInputs.of_project(folder).open().tracked()).scene.labels.n_frames == 9
 
 
-def _settings(path: Path) -> list[str]:
+def _settings(path):
     shutil.copy(path, path.with_name("movie.settings.json"))
     kept = load_settings(path.with_name("movie.annotations.json"))
     assert kept.model is not None and kept.given is not None
@@ -117,24 +113,17 @@ def _settings(path: Path) -> list[str]:
         ("earlier/settings-1.json", _settings, ["mine", "merges", "micrometer"]),
     ],
 )
-def test_it_opens(
-    files: Path, name: str, opened: Callable[[Path], list[str]], found: list[str]
-) -> None:
+def test_it_opens(files, name, opened, found):
     assert opened(files / name) == found
 
 
-def test_a_model_of_a_library(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BRIDGETRACK_MODELS", str(files / "library"))
-    assert find_model("lab one").trained
-
-
-def test_a_project_is_run_again(files: Path, tmp_path: Path) -> None:
+def test_a_project_is_run_again(files, tmp_path):
     out = tmp_path / "out"
     assert main(["run", str(files / "project.json"), "--out", str(out)]) == 0
     assert bt.count_events(bt.read_tracks_csv(out / "detections.csv"))["cells"] == 123
 
 
-def test_a_result_is_read(files: Path, tmp_path: Path) -> None:
+def test_a_result_is_read(files, tmp_path):
     shutil.unpack_archive(files / "result.zip", tmp_path)
     out = tmp_path / "result"
     tracks = [
@@ -147,7 +136,7 @@ def test_a_result_is_read(files: Path, tmp_path: Path) -> None:
         assert len({count[key] for count in counts}) == 1, key
 
 
-def test_a_session_goes_on(files: Path, tmp_path: Path) -> None:
+def test_a_session_goes_on(files, tmp_path):
     project, kept = json.loads((files / "project.json").read_text()), tmp_path / "answers.json"
     kept.write_text(json.dumps(project["annotations"]))
     answers = bt.load_annotations(kept)

@@ -5,8 +5,6 @@ PYTHONPATH=src:benchmarks:tests python tests/golden/test_golden.py
 keeps the figures of now, where a change is intended.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile
@@ -40,18 +38,18 @@ GAP = 2e-3
 
 
 @cache
-def folder(settings: SimulationSettings) -> Path:
+def folder(settings):
     """A simulated movie."""
     return simulate_to_folder(settings, Path(tempfile.mkdtemp(prefix="golden"))).parent
 
 
-def movie(path: Path) -> tuple[Any, Any]:
+def movie(path):
     """Its true masks and its image."""
     return bt.open_labels(path / "01_GT" / "TRA"), bt.open_movie(path / "01")
 
 
 @cache
-def scene(count: int = 0, seed: int = 1) -> Any:
+def scene(count=0, seed=1):
     """The flat movie with so many drawn answers."""
     labels, image = movie(folder(FLAT))
     plain = bt.run(bt.prepare(labels, image))
@@ -63,12 +61,12 @@ def scene(count: int = 0, seed: int = 1) -> Any:
     return bt.run(bt.prepare(labels, image, answers))
 
 
-def poor() -> Any:
+def poor():
     """A model that most answers contradict."""
     return bt.load_model(POOR)
 
 
-def tracked(tracking: Any) -> dict[str, Any]:
+def tracked(tracking):
     """Figures of a tracking."""
     chosen = np.flatnonzero(tracking.solution.chosen)
     margins = tracking.margins[np.isfinite(tracking.margins)]
@@ -83,12 +81,12 @@ def tracked(tracking: Any) -> dict[str, Any]:
     }
 
 
-def trained(start: Any = None, **options: Any) -> dict[str, Any]:
+def trained(start=None, **options):
     """Figures of a training."""
     return figures(bt.run(bt.train_steps(scene(30), start, bt.TrainingOptions(**options))))
 
 
-def figures(training: Any) -> dict[str, Any]:
+def figures(training):
     """Figures of a training."""
     return {
         "objective of training": training.result.objective,
@@ -97,14 +95,14 @@ def figures(training: Any) -> dict[str, Any]:
     }
 
 
-def with_sources(strategy: str, source: Any) -> dict[str, Any]:
+def with_sources(strategy, source):
     """Figures of a training with an earlier movie or a model."""
     options = bt.TrainingOptions(lambda_=0.2)
     given = {"strategy": strategy, "sources": [source]}
     return figures(bt.run(bt.train_steps(scene(8, 2), poor(), options, **given)))
 
 
-def points() -> Any:
+def points():
     """Centroids of the flat movie."""
     found = scene().detections.table[["frame", "y", "x", "area"]].round(3)
     path = folder(FLAT) / "points.csv"
@@ -112,7 +110,7 @@ def points() -> Any:
     return path
 
 
-def six_losses() -> dict[str, float]:
+def six_losses():
     """The losses of the answers at the shipped weights."""
     data = build_training_set(scene(30))
     w = bt.shipped_model().aligned(scene().matrix.features)
@@ -121,7 +119,7 @@ def six_losses() -> dict[str, float]:
     return {name: float(risk.loss_of_each(w).sum()) for name, risk in risks.items()}
 
 
-def suggested() -> dict[str, Any]:
+def suggested():
     """Margins of the questions, and what they are about."""
     found = bt.suggest(scene(20), bt.shipped_model(), 8, bt.SuggestOptions(seed=5))
     return {
@@ -155,7 +153,7 @@ for _name in ("slack", "entropy", "novelty"):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_as_before(name: str) -> None:
+def test_as_before(name):
     kept = json.loads(EXPECTED.read_text())[name]
     found = json.loads(json.dumps(CASES[name]()))
     objective = "objective of training"

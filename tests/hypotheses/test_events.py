@@ -1,7 +1,5 @@
 """Tables of events: in order, each once, and found again."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ LOWEST = st.sampled_from([0, 7, 40_000_000])
 NAMED = st.tuples(st.sampled_from(Event), st.lists(ROWS, min_size=4, max_size=4))
 
 
-def table(named: list[tuple[Event, list[int]]], lowest: int) -> Events:
+def table(named, lowest):
     """Events of rows that are that much higher."""
     kinds = np.array([kind for kind, _ in named], dtype=np.int8)
     rows = np.array([rows for _, rows in named], dtype=np.int64).reshape(-1, 2, 2) + lowest
@@ -24,15 +22,15 @@ def table(named: list[tuple[Event, list[int]]], lowest: int) -> Events:
     return Events(kinds, rows[:, 0], rows[:, 1])
 
 
-def as_tuples(events: Events) -> list[tuple[int, ...]]:
+def as_tuples(events):
     """Kind and rows of every event."""
     rows = np.column_stack([events.event, events.sources, events.targets])
     return [tuple(row) for row in rows.tolist()]
 
 
 @given(st.lists(NAMED, max_size=30), LOWEST)
-@settings(deadline=None, max_examples=40)
-def test_in_order_and_each_once(named: list[tuple[Event, list[int]]], lowest: int) -> None:
+@settings(max_examples=40)
+def test_in_order_and_each_once(named, lowest):
     events = table(named, lowest)
     assert as_tuples(events.unique()) == sorted(set(as_tuples(events)))
     first = [as_tuples(events).index(row) for row in as_tuples(events.unique())]
@@ -40,10 +38,8 @@ def test_in_order_and_each_once(named: list[tuple[Event, list[int]]], lowest: in
 
 
 @given(st.lists(NAMED, max_size=20), st.lists(NAMED, max_size=5), LOWEST)
-@settings(deadline=None, max_examples=40)
-def test_others_join(
-    named: list[tuple[Event, list[int]]], more: list[tuple[Event, list[int]]], lowest: int
-) -> None:
+@settings(max_examples=40)
+def test_others_join(named, more, lowest):
     events, others = table(named, lowest).unique(), table(more, lowest)
     joined = events.with_others(others)
     assert as_tuples(joined) == sorted({*as_tuples(events), *as_tuples(others)})

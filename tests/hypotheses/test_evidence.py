@@ -1,7 +1,5 @@
 """How frames are read and compared."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 
@@ -20,30 +18,30 @@ from scenes import label_movie, simulated
 class Watched:
     """Pixels (T, C, Y, X) that count how often each frame is read, and in which thread."""
 
-    def __init__(self, pixels: np.ndarray) -> None:
+    def __init__(self, pixels):
         self._pixels, self.shape, self.dtype = pixels, pixels.shape, pixels.dtype
         self.ndim = pixels.ndim
         self.reads: Counter[int] = Counter()
         self.threads: set[int] = set()
 
-    def __getitem__(self, key: tuple[int | slice, ...]) -> np.ndarray:
+    def __getitem__(self, key):
         first = key[0]
         self.reads[first.start if isinstance(first, slice) else first] += 1
         self.threads.add(threading.get_ident())
         return self._pixels[key]
 
-    def movie(self, chunks: tuple[int, ...]) -> Movie:
+    def movie(self, chunks):
         array = da.from_array(self, chunks=chunks, name=False, asarray=False)
         return Movie(array, Geometry(len(self._pixels), self.shape[2:], (1.0, 1.0)), ("0",), "test")
 
 
 @pytest.fixture
-def pixels() -> np.ndarray:
+def pixels():
     movie = simulated(frames=7, cells=12)
     return label_movie(movie).array.compute()
 
 
-def test_every_frame_is_read_once_while_frames_are_compared(pixels: np.ndarray) -> None:
+def test_every_frame_is_read_once_while_frames_are_compared(pixels):
     watched = Watched(pixels)
     movie = watched.movie((1, 1, *pixels.shape[2:]))
     cells = measure(movie, None)
@@ -53,7 +51,7 @@ def test_every_frame_is_read_once_while_frames_are_compared(pixels: np.ndarray) 
     assert watched.reads == Counter(range(len(pixels)))
 
 
-def test_a_frame_of_one_chunk_is_read_in_the_thread_that_asks(pixels: np.ndarray) -> None:
+def test_a_frame_of_one_chunk_is_read_in_the_thread_that_asks(pixels):
     height, width = pixels.shape[2:]
     watched = Watched(pixels)
     assert np.array_equal(watched.movie((1, 1, height, width)).channel_frame(2), pixels[2, 0])

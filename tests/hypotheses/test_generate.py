@@ -1,7 +1,5 @@
 """Which events are proposed: the true ones, few others, whatever the scale and the drift."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from bridgetrack.hypotheses.events import N_SOURCES, N_TARGETS, Event, Events, a
 from bridgetrack.hypotheses.generate import generate_hypotheses
 from bridgetrack.hypotheses.motion import estimate_motion
 from bridgetrack.movie.geometry import Geometry
-from gallery import BY_NAME, GALLERY, Situation, movie_of
+from gallery import BY_NAME, GALLERY, movie_of
 from scenes import (
     events_of,
     evidence_of,
@@ -32,14 +30,14 @@ _APART = {Event.SKIP: (2, 3), Event.DIVIDE: (1, 2)}
 
 
 @pytest.mark.parametrize("situation", GALLERY, ids=ids)
-def test_what_happens_in_the_gallery_is_proposed(situation: Situation) -> None:
+def test_what_happens_in_the_gallery_is_proposed(situation):
     scene = situation_scene(situation)
     true = set(situation.true_events(scene.evidence.detections))
     assert true <= events_of(scene.hypotheses)
 
 
 @pytest.mark.parametrize("situation", GALLERY, ids=ids)
-def test_every_hypothesis_is_well_formed(situation: Situation) -> None:
+def test_every_hypothesis_is_well_formed(situation):
     scene = situation_scene(situation)
     hypotheses, frame = scene.hypotheses, scene.evidence.detections.frame
     for event in Event:
@@ -60,7 +58,7 @@ def test_every_hypothesis_is_well_formed(situation: Situation) -> None:
 
 
 @pytest.mark.parametrize("situation", GALLERY, ids=ids)
-def test_every_active_slot_can_be_covered_alone(situation: Situation) -> None:
+def test_every_active_slot_can_be_covered_alone(situation):
     scene = situation_scene(situation)
     active = active_slots(scene.evidence.detections)
     incidence = scene.hypotheses.incidence(active)
@@ -72,7 +70,7 @@ def test_every_active_slot_can_be_covered_alone(situation: Situation) -> None:
 
 
 @pytest.mark.parametrize("dim", [2, 3])
-def test_true_moves_and_divisions_of_a_simulated_movie(dim: int) -> None:
+def test_true_moves_and_divisions_of_a_simulated_movie(dim):
     movie = simulated(dim=dim, frames=8, division_rate=0.05)
     evidence = evidence_of(label_movie(movie))
     true = true_moves_and_divisions(movie, evidence.detections)
@@ -81,14 +79,14 @@ def test_true_moves_and_divisions_of_a_simulated_movie(dim: int) -> None:
 
 
 @pytest.mark.parametrize("factor", [0.001, 40.0])
-def test_the_scale_does_not_matter(factor: float) -> None:
+def test_the_scale_does_not_matter(factor):
     pixels = simulated().labels.astype(np.int32)
     one = generate_hypotheses(evidence_of(movie_of(pixels)))
     other = generate_hypotheses(evidence_of(movie_of(pixels, scale=(factor, factor))))
     assert keys_of(one) == keys_of(other)
 
 
-def test_a_finer_camera_proposes_the_same_events() -> None:
+def test_a_finer_camera_proposes_the_same_events():
     pixels = simulated(cells=20).labels.astype(np.int32)
     fine = np.kron(pixels, np.ones((1, 2, 2), dtype=np.int32))
     one = events_of(generate_hypotheses(evidence_of(movie_of(pixels))))
@@ -96,9 +94,9 @@ def test_a_finer_camera_proposes_the_same_events() -> None:
     assert len(one ^ other) <= 0.02 * len(one)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.floats(-25, 25), st.floats(-25, 25), st.integers(2, 3))
-def test_a_common_drift_is_found(seed: int, dy: float, dx: float, ndim: int) -> None:
+def test_a_common_drift_is_found(seed, dy, dx, ndim):
     rng = np.random.default_rng(seed)
     drift = np.array([dy, dx, 5.0])[:ndim]
     side = 200.0 if ndim == 2 else 90.0
@@ -112,7 +110,7 @@ def test_a_common_drift_is_found(seed: int, dy: float, dx: float, ndim: int) -> 
     assert motion.step < 2.5
 
 
-def points_table(frames: list[np.ndarray], area: float = 80.0) -> Detections:
+def points_table(frames, area=80.0):
     ndim = frames[0].shape[1] if len(frames[0]) else 2
     rows = [(t, k + 1, *p) for t, points in enumerate(frames) for k, p in enumerate(points)]
     table = pd.DataFrame(rows, columns=["frame", "label", *("z", "y", "x")[-ndim:]])
@@ -121,7 +119,7 @@ def points_table(frames: list[np.ndarray], area: float = 80.0) -> Detections:
     return Detections(table.astype({"frame": int, "label": int}), geometry, has_masks=False)
 
 
-def test_required_events_are_always_there_and_only_once() -> None:
+def test_required_events_are_always_there_and_only_once():
     scene = situation_scene(BY_NAME["two cells pass each other"])
     detections = scene.evidence.detections
     last = detections.rows(1)
@@ -139,7 +137,7 @@ def test_required_events_are_always_there_and_only_once() -> None:
     assert again == sorted({*keys, wanted})
 
 
-def test_skips_and_false_detections_only_where_nothing_direct_is_plausible() -> None:
+def test_skips_and_false_detections_only_where_nothing_direct_is_plausible():
     quiet = situation_scene(BY_NAME["the stage drifts"])
     assert len(quiet.hypotheses.of(Event.SKIP)) == 0
     assert len(quiet.hypotheses.of(Event.FALSE)) == 0
@@ -156,7 +154,7 @@ def test_skips_and_false_detections_only_where_nothing_direct_is_plausible() -> 
     ]
 
 
-def test_skips_follow_the_drift() -> None:
+def test_skips_follow_the_drift():
     rng = np.random.default_rng(2)
     start = rng.uniform(0, 300, (50, 2))
     drift = np.array([0.0, 18.0])
@@ -173,7 +171,7 @@ def test_skips_follow_the_drift() -> None:
     np.testing.assert_allclose(reached, evidence.detections.position[[there[1]]], atol=1e-6)
 
 
-def test_components_stay_within_a_few_frame_pairs() -> None:
+def test_components_stay_within_a_few_frame_pairs():
     movie = simulated(cells=40, frames=12)
     evidence = evidence_of(label_movie(movie))
     hypotheses = generate_hypotheses(evidence)
@@ -186,7 +184,7 @@ def test_components_stay_within_a_few_frame_pairs() -> None:
     assert ties < 0.05 * len(hypotheses)
 
 
-def test_limits_hold() -> None:
+def test_limits_hold():
     evidence = evidence_of(label_movie(simulated(cells=60)))
     hypotheses = generate_hypotheses(evidence)
     for event, cells, least, most in (
@@ -197,7 +195,7 @@ def test_limits_hold() -> None:
         assert least <= np.bincount(cells[hypotheses.of(event), 0]).max() <= most
 
 
-def test_divisions_are_proposed_where_daughters_jump_apart() -> None:
+def test_divisions_are_proposed_where_daughters_jump_apart():
     angle = np.arange(6) * np.pi / 3
     others = 40 + 16 * np.stack([np.sin(angle), np.cos(angle)], axis=1)
     before = np.array([[40.0, 40.0], *others])
@@ -207,7 +205,7 @@ def test_divisions_are_proposed_where_daughters_jump_apart() -> None:
 
 
 @pytest.mark.parametrize("n_frames", [1, 2, 3])
-def test_movies_that_are_nearly_nothing(n_frames: int) -> None:
+def test_movies_that_are_nearly_nothing(n_frames):
     labels = np.zeros((n_frames, 9, 9), dtype=int)
     labels[0, 3:6, 3:6] = 1
     hypotheses = generate_hypotheses(evidence_of(movie_of(labels)))
@@ -216,7 +214,7 @@ def test_movies_that_are_nearly_nothing(n_frames: int) -> None:
     assert [Event(e) for e in hypotheses.event] == expected
 
 
-def test_incidence_of_every_event() -> None:
+def test_incidence_of_every_event():
     scene = situation_scene(BY_NAME["two cells touch for a frame and part"])
     detections = scene.evidence.detections
     n, active = len(detections), active_slots(detections)
@@ -229,7 +227,7 @@ def test_incidence_of_every_event() -> None:
         assert sorted(incidence[h].indices.tolist()) == expected
 
 
-def test_skips_over_a_frame_without_some_cells() -> None:
+def test_skips_over_a_frame_without_some_cells():
     rng = np.random.default_rng(4)
     start = rng.uniform(0, 400, (60, 2))
     gone = rng.permutation(60)[:20]
@@ -241,7 +239,7 @@ def test_skips_over_a_frame_without_some_cells() -> None:
 
 
 @pytest.mark.parametrize("rows", [3, 4])
-def test_a_row_of_an_array_is_no_drift(rows: int) -> None:
+def test_a_row_of_an_array_is_no_drift(rows):
     rng = np.random.default_rng(rows)
     wells = 120.0 * np.stack(np.meshgrid(np.arange(rows), np.arange(3)), -1).reshape(-1, 2)
     for _ in range(20):
@@ -253,7 +251,7 @@ def test_a_row_of_an_array_is_no_drift(rows: int) -> None:
             assert (pair.match == np.arange(len(wells))).all()
 
 
-def test_a_cell_that_is_missed_near_others_has_no_rival() -> None:
+def test_a_cell_that_is_missed_near_others_has_no_rival():
     start = 34.0 * np.stack(np.meshgrid(np.arange(3), np.arange(3)), -1).reshape(-1, 2)
     shifted = start + np.array([6.0, 0.0])
     points = [start, start, np.delete(start, 4, axis=0), shifted, start]
@@ -261,7 +259,7 @@ def test_a_cell_that_is_missed_near_others_has_no_rival() -> None:
     assert np.flatnonzero(evidence.missed.goes_on).tolist() == [13]
 
 
-def test_daughters_have_at_least_a_fifth_of_their_mothers_area() -> None:
+def test_daughters_have_at_least_a_fifth_of_their_mothers_area():
     points = [np.array([[50.0, 50.0]]), np.array([[50.0, 42.0], [50.0, 58.0]])]
     for share, proposed in ((0.15, 0), (0.25, 1)):
         table = points_table(points, area=1000.0)

@@ -1,7 +1,5 @@
 """Movies that dense public ones do not stand for: three daughters, fusions of three."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,7 +10,7 @@ from bridgetrack.movie.geometry import Geometry
 from gallery import movie_of
 
 
-def drawn(frames: list[dict[int, tuple[float, float, float]]], size: int = 300) -> np.ndarray:
+def drawn(frames, size=300):
     """Discs, each a label with its place and radius."""
     y, x = np.mgrid[:size, :size]
     out = np.zeros((len(frames), size, size), dtype=np.int32)
@@ -22,7 +20,7 @@ def drawn(frames: list[dict[int, tuple[float, float, float]]], size: int = 300) 
     return out
 
 
-def test_three_daughters_are_told() -> None:
+def test_three_daughters_are_told():
     frames = []
     for t in range(8):
         cells = {k + 1: (60 + 150 * (k // 2), 60 + 150 * (k % 2), 9.0) for k in range(4)}
@@ -37,7 +35,7 @@ def test_three_daughters_are_told() -> None:
     assert any("three or more daughters" in note and "cells 20, 21, 22" in note for note in notes)
 
 
-def test_a_fusion_of_three_is_told() -> None:
+def test_a_fusion_of_three_is_told():
     frames = []
     for t in range(8):
         cells = {7: (40.0, 40.0, 10.0), 8: (240.0, 260.0, 10.0)}
@@ -54,7 +52,7 @@ def test_a_fusion_of_three_is_told() -> None:
 
 @pytest.mark.parametrize("ndim", [2, 3])
 @pytest.mark.parametrize("left", [0, 1])
-def test_tracks_go_on_across_the_dark(ndim: int, left: int) -> None:
+def test_tracks_go_on_across_the_dark(ndim, left):
     """All cells, or all but one, are missing in two frames while they and the stage move."""
     rng = np.random.default_rng(3)
     grid = np.stack(np.meshgrid(*[np.arange(3.0)] * ndim, indexing="ij"), axis=-1)

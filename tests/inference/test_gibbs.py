@@ -1,7 +1,5 @@
 """Entropy of the choices of a set-partitioning problem, beside enumeration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -21,8 +19,8 @@ from partition_problems import (
 
 @given(seed=st.integers(0, 100_000))
 @example(seed=153)  # a light beginning whose ends are the best
-@settings(max_examples=20, deadline=None)
-def test_equals_enumeration(seed: int) -> None:
+@settings(max_examples=20)
+def test_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
     n_slots = int(rng.integers(1, 9))
     problem = problem_of(random_covers(rng, n_slots, 12), n_slots)
@@ -42,8 +40,8 @@ def test_equals_enumeration(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 1000), sharp=st.sampled_from([0.0, 0.3, 1.0, 3.0]))
-@settings(max_examples=12, deadline=None)
-def test_sampled_states_come_close(seed: int, sharp: float) -> None:
+@settings(max_examples=12)
+def test_sampled_states_come_close(seed, sharp):
     """The documented error of the estimate, on problems too large to list but not to sum."""
     problem, scores = tracking_problem(np.random.default_rng(seed), 6)
     exact = gibbs(problem, sharp * scores, limit=10**6)

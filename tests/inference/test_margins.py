@@ -1,7 +1,5 @@
 """Margins: bounds stay below the exact ones, the exact ones equal enumeration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -14,14 +12,10 @@ from bridgetrack.inference.margins import (
 )
 from bridgetrack.inference.relax import SolverLimits
 from bridgetrack.inference.solve import solve
-from partition_problems import (
-    brute_force,
-    problem_of,
-    tracking_problem,
-)
+from partition_problems import brute_force, problem_of, tracking_problem
 
 
-def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:
+def test_a_dominated_column_that_reaches_into_a_fractional_part():
     """The bound must leave room for what the other part can win back.
 
     (0, 1) stands alone; 2, 3, 4 are an odd cycle whose single 4 has a price above its score.
@@ -40,7 +34,7 @@ def test_a_dominated_column_that_reaches_into_a_fractional_part() -> None:
     assert exact_margin(problem, scores, solution, 0) == pytest.approx(true)
 
 
-def test_bounds_after_a_limit_stay_below_the_drop() -> None:
+def test_bounds_after_a_limit_stay_below_the_drop():
     problem, scores = tracking_problem(np.random.default_rng(2), 14, frames=3)
     solution = solve(problem, scores, limits=SolverLimits(max_nodes=0))
     assert solution.gap > 0
@@ -50,7 +44,7 @@ def test_bounds_after_a_limit_stay_below_the_drop() -> None:
         assert bounds[column] <= max(solution.value - again.value, 0.0) + solution.gap + 1e-5
 
 
-def test_margins_are_for_chosen_columns() -> None:
+def test_margins_are_for_chosen_columns():
     problem = problem_of([(0,), (0,)], 1)
     scores = np.array([1.0, 0.0])
     solution = solve(problem, scores)
@@ -58,7 +52,7 @@ def test_margins_are_for_chosen_columns() -> None:
         exact_margin(problem, scores, solution, 1)
 
 
-def test_the_smallest_margins_are_the_smallest() -> None:
+def test_the_smallest_margins_are_the_smallest():
     problem, scores = tracking_problem(np.random.default_rng(0), 12, frames=3, radius=0.9)
     solution = solve(problem, scores)
     bounds = margin_bounds(problem, scores, solution)
@@ -73,9 +67,7 @@ def test_the_smallest_margins_are_the_smallest() -> None:
     np.testing.assert_allclose([margin[c] for c in columns], margins, atol=1e-6)
 
 
-def test_where_the_relaxation_is_fractional_margins_are_at_least_so_large(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_where_the_relaxation_is_fractional_margins_are_at_least_so_large(monkeypatch):
     monkeypatch.setattr("bridgetrack.inference.margins._FAR", -1.0)
     problem, scores = tracking_problem(np.random.default_rng(4), 20, frames=3)
     solution = solve(problem, scores)

@@ -120,6 +120,10 @@ class PartialChain(Enumerable):
     def task_loss(self, y_star: Output, y: Output) -> float:
         return float(sum(a not in (-1, b) for a, b in zip(y_star, y, strict=True)))
 
+    def hidden_entropies(self, samples: Sequence[Sample], w: Array) -> Array:
+        known = map(self._every_output, samples)
+        return np.array([entropy_of(phi[delta == 0] @ w) for phi, delta in known])
+
 
 def loss_values(model: Enumerable, samples: Sequence[Sample], w: Array, loss: str) -> Array:
     """Loss of each sample by the definition (001, eq. 6), with a real search over Y°."""

@@ -1,10 +1,6 @@
 """Training: monotone, certified, the same by every route."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -12,35 +8,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.learning import (
-    ALGORITHM_1,
-    L1,
-    L2,
-    LOSSES,
-    Inferred,
-    LearningOptions,
-    Sample,
-    fit,
-    train,
-)
+from bridgetrack.learning import ALGORITHM_1, L1, L2, LOSSES, LearningOptions, Sample, fit, train
+from bridgetrack.learning.risk import Risk
 from models import PartialChain, chain_problem, loss_values, lower_bound, multiclass_problem
 
 FINE = LearningOptions(precision=1e-5)
 names = st.sampled_from(sorted(LOSSES))
+PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
 CERTIFIED = ["1-slack", "n-slack", "frank-wolfe", "subgradient"]
 
 
-def objective(model: Any, samples: Any, regularizer: L2 | L1, w: np.ndarray, loss: str) -> float:
+def objective(model, samples, regularizer, w, loss):
     return regularizer.value(w) + float(loss_values(model, samples, w, loss).mean())
 
 
-@given(seed=st.integers(0, 1000), loss=names, learner=st.sampled_from(CERTIFIED))
-@settings(max_examples=20, deadline=None)
-def test_objective_never_increases_and_is_true(seed: int, loss: str, learner: Any) -> None:
+@given(seed=st.integers(0, 10_000), problem=PROBLEMS, name=names)
+@settings(max_examples=40)
+def test_penalty_minus_reward_is_the_mean_loss(seed, problem, name):
+    """Plain loss-augmented inference suffices, also for those that ask for Y°: six are three."""
+    model, samples = problem(seed, n=4)
+    w = np.random.default_rng(seed).normal(size=model.n_features)
+    risk = Risk(model, samples, None, LOSSES[name])
+    penalty = risk.penalty(w)
+    mean = loss_values(model, samples, w, name).mean()
+    assert penalty.values(w, 1).mean() + risk.tangent(w).at(w) == pytest.approx(mean)
+    np.testing.assert_allclose(penalty.bounds, penalty.values(w, 1))  # inference is exact here
+
+
+@given(seed=st.integers(0, 1000), loss=names, way=st.sampled_from([*CERTIFIED, "literal"]))
+@settings(max_examples=25)
+def test_objective_never_increases_and_is_true(seed, loss, way):
     model, samples = multiclass_problem(seed)
     start, prior = np.random.default_rng(seed).normal(size=(2, model.n_features))
-    near, options = L2(0.3, prior), LearningOptions(learner=learner, precision=2e-2)
-    found = fit(model, samples, near, loss=loss, initial=start, options=options)
+    learner, treatment = (None, way) if way == "literal" else (way, "exact")
+    how = {"treatment": treatment, "options": LearningOptions(learner=learner, precision=2e-2)}
+    near = L2(0.3, prior)
+    found = fit(model, samples, near, loss=loss, initial=start, **how)
     assert (np.diff(found.objectives) <= 1e-9).all()
     assert found.objectives[0] == pytest.approx(objective(model, samples, near, start, loss))
     assert found.objective == pytest.approx(objective(model, samples, near, found.w, loss))
@@ -48,8 +51,8 @@ def test_objective_never_increases_and_is_true(seed: int, loss: str, learner: An
 
 
 @given(seed=st.integers(0, 1000), loss=names, treatment=st.sampled_from(["exact", "literal"]))
-@settings(max_examples=10, deadline=None)
-def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -> None:
+@settings(max_examples=10)
+def test_bounds_never_exceed_the_penalty(seed, loss, treatment):
     model, samples = multiclass_problem(seed)
     found = fit(model, samples, L2(0.05), loss=loss, treatment=treatment)
     rng = np.random.default_rng(seed)
@@ -59,9 +62,9 @@ def test_bounds_never_exceed_the_penalty(seed: int, loss: str, treatment: str) -
         assert lower_bound(found.state, w) <= np.mean(best) + 1e-9 * (1 + scale)
 
 
-@given(seed=st.integers(0, 1000), problem=st.sampled_from([multiclass_problem, chain_problem]))
-@settings(max_examples=3, deadline=None)
-def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
+@given(seed=st.integers(0, 1000), problem=PROBLEMS)
+@settings(max_examples=3)
+def test_switches_agree_on_full_annotation(seed, problem):
     """One label each: R is linear, the problem convex, and training is BMRM."""
     model, samples = problem(seed, full=True)
     one_slack = replace(FINE, learner="1-slack")
@@ -86,7 +89,7 @@ def test_switches_agree_on_full_annotation(seed: int, problem: Any) -> None:
 
 
 @pytest.mark.parametrize("loss", ["bridge", "max-delta"])
-def test_an_iteration_that_gains_too_little_is_the_last(loss: str) -> None:
+def test_an_iteration_that_gains_too_little_is_the_last(loss):
     """Algorithm 1, line 15, where the tangent still changes."""
     model, samples = multiclass_problem(21, n=40)
     options = LearningOptions(precision=5e-2, adaptive=False)
@@ -95,19 +98,7 @@ def test_an_iteration_that_gains_too_little_is_the_last(loss: str) -> None:
     assert gains and min(gains) > options.precision > last
 
 
-def test_literal_treatment_reports_the_true_objective() -> None:
-    model, samples = multiclass_problem(5, n=40)
-    exact = fit(model, samples, L2(0.1), options=replace(FINE, learner="1-slack"))
-    literal = fit(model, samples, L2(0.1), treatment="literal", options=FINE)
-    assert literal.objective == pytest.approx(
-        objective(model, samples, L2(0.1), literal.w, "bridge")
-    )
-    assert (np.diff(literal.objectives) <= 1e-9).all()
-    assert literal.converged == (literal.gap <= 1e-5)
-    assert literal.n_inferences > exact.n_inferences
-
-
-def test_progress_can_be_watched_and_cancelled() -> None:
+def test_progress_can_be_watched_and_cancelled():
     model, samples = chain_problem(0, n=10)
     training = train(model, samples, L2(0.1))
     first = next(training)
@@ -122,7 +113,7 @@ def test_progress_can_be_watched_and_cancelled() -> None:
         next(training)
 
 
-def test_limit_of_calls_is_reported() -> None:
+def test_limit_of_calls_is_reported():
     model, samples = chain_problem(0, n=10)
     found = fit(model, samples, L2(0.01), options=replace(ALGORITHM_1, max_inferences=4))
     assert found.n_inferences == 4
@@ -133,9 +124,7 @@ def test_limit_of_calls_is_reported() -> None:
 class Sloppy(PartialChain):
     """A chain whose loss-augmented inference may miss the best output, but knows by how much."""
 
-    def loss_augmented_inference(
-        self, samples: Sequence[Sample], w: np.ndarray, sign: int = 1
-    ) -> Inferred:
+    def loss_augmented_inference(self, samples, w, sign=1):
         best = super().loss_augmented_inference(samples, w, sign)
         if hash(w.tobytes()) % 3:
             return best
@@ -143,7 +132,7 @@ class Sloppy(PartialChain):
         return replace(other, bounds=best.bounds)
 
 
-def test_inexact_inference_keeps_the_gap_honest() -> None:
+def test_inexact_inference_keeps_the_gap_honest():
     model, samples = chain_problem(6, n=10, full=True)
     exact = fit(model, samples, L2(0.1), options=FINE)
     found = fit(Sloppy(3, 3), samples, L2(0.1), options=FINE)
@@ -156,7 +145,7 @@ def test_inexact_inference_keeps_the_gap_honest() -> None:
 class SloppyReward(PartialChain):
     """A chain whose compatible inference may return another compatible output than the best."""
 
-    def compatible_inference(self, samples: Sequence[Sample], w: np.ndarray) -> Inferred:
+    def compatible_inference(self, samples, w):
         best = super().compatible_inference(samples, w)
         if crc32(w.tobytes()) % 2:
             return best
@@ -164,7 +153,7 @@ class SloppyReward(PartialChain):
 
 
 @pytest.mark.parametrize("recycle", [True, False])
-def test_the_objective_never_increases_though_completions_get_worse(recycle: bool) -> None:
+def test_the_objective_never_increases_though_completions_get_worse(recycle):
     options = replace(FINE, recycle=recycle, adaptive=False)
     for seed in range(8):
         _, samples = chain_problem(seed, n=10)
@@ -173,7 +162,7 @@ def test_the_objective_never_increases_though_completions_get_worse(recycle: boo
         assert (np.diff(found.objectives) <= 1e-9).all()
 
 
-def test_constant_features_are_harmless() -> None:
+def test_constant_features_are_harmless():
     model, samples = multiclass_problem(0)
     flat = [Sample(np.zeros(3), s.y_star) for s in samples]
     for regularizer in (L2(0.1), L1(0.1)):

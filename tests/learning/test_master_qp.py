@@ -1,9 +1,6 @@
 """The master problem: certificates, both forms, metrics, groups, extreme scales, and L1."""
 
-from __future__ import annotations
-
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,37 +11,32 @@ from hypothesis import strategies as st
 from bridgetrack.errors import SolverError
 from bridgetrack.learning import L1, L2, LearningOptions, fit
 from bridgetrack.learning import master_qp as module
-from bridgetrack.learning.master_qp import Master, solve_master
+from bridgetrack.learning.master_qp import solve_master
 from models import chain_problem
 
 
-def rows(seed: int, m: int = 12, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def rows(seed, m=12, d=5):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(m, d)), rng.random(m)
 
 
-def solve_l2_master(
-    A: np.ndarray, b: np.ndarray, regularizer: L2, groups: np.ndarray | None = None, **how: Any
-) -> Master:
+def solve_l2_master(A, b, regularizer, groups=None, **how):
     groups = np.zeros(len(b), dtype=int) if groups is None else groups
     return solve_master(A, b, groups, regularizer, **how)
 
 
-def value(A: np.ndarray, b: np.ndarray, regularizer: L2, w: np.ndarray) -> float:
+def value(A, b, regularizer, w):
     return regularizer.value(w) + float((A @ w + b).max())
 
 
-metrics = st.booleans()
-
-
-def regularizer(seed: int, weight: float, metric: bool, d: int = 5) -> L2:
+def regularizer(seed, weight, metric, d=5):
     rng = np.random.default_rng(seed + 1)
     return L2(weight, rng.normal(size=d), rng.uniform(0.1, 10, d) if metric else None)
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-2, 1.0, 1e2]))
-@settings(max_examples=15, deadline=None)
-def test_the_printed_dual_with_a_tangent(seed: int, weight: float) -> None:
+@settings(max_examples=15)
+def test_the_printed_dual_with_a_tangent(seed, weight):
     """001, eq. 13-15 with v not 0, one group, w0 = 0, and the constant that lacks there."""
     A, b = rows(seed)
     v = np.random.default_rng(seed + 2).normal(size=A.shape[1])
@@ -63,12 +55,10 @@ def test_the_printed_dual_with_a_tangent(seed: int, weight: float) -> None:
     m=st.integers(1, 40),
     weight=st.sampled_from([1e-4, 1e-2, 1.0, 1e2, 1e4]),
     scale=st.sampled_from([1e-3, 1.0, 1e3]),
-    metric=metrics,
+    metric=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
-def test_dual_value_equals_primal(
-    seed: int, m: int, weight: float, scale: float, metric: bool
-) -> None:
+@settings(max_examples=25)
+def test_dual_value_equals_primal(seed, m, weight, scale, metric):
     A, b = rows(seed, m)
     wanted = regularizer(seed, weight, metric)
     found = solve_l2_master(A * scale, b, wanted)
@@ -82,19 +72,19 @@ def test_dual_value_equals_primal(
     assert all(value(A * scale, b, wanted, w) >= found.dual - 1e-9 * size for w in others)
 
 
-def test_when_no_back_end_succeeds_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_no_back_end_succeeds_it_is_said(monkeypatch):
     monkeypatch.setattr(module, "call_backend", lambda *_, **__: None)
     with pytest.raises(SolverError, match="no back end solved"):
         solve_l2_master(*rows(2), L2(0.1))
 
 
 @pytest.mark.parametrize("gives", ["wrong multipliers", "none"])
-def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch, gives: str) -> None:
+def test_a_wrong_answer_is_not_believed(monkeypatch, gives):
     A, b = rows(2)
     right = solve_l2_master(A, b, L2(0.1))
     call = module.call_backend
 
-    def poor_daqp(backend: str, *args: object, **keywords: object) -> object:
+    def poor_daqp(backend, *args, **keywords):
         x, z = call(backend, *args, **keywords)
         if backend != "daqp":
             return x, z
@@ -106,12 +96,10 @@ def test_a_wrong_answer_is_not_believed(monkeypatch: pytest.MonkeyPatch, gives: 
     assert other.primal == pytest.approx(right.primal, abs=1e-6)
 
 
-def test_warnings_of_a_back_end_do_not_reach_the_user(
-    monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
-) -> None:
+def test_warnings_of_a_back_end_do_not_reach_the_user(monkeypatch, recwarn):
     solve = qpsolvers.solve_problem
 
-    def loud(*given: Any, **more: Any) -> Any:
+    def loud(*given, **more):
         warnings.warn("piqp terminated with status NumericalError", stacklevel=2)
         return solve(*given, **more)
 
@@ -123,14 +111,14 @@ def test_warnings_of_a_back_end_do_not_reach_the_user(
 # --- L1
 
 
-def l1_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def l1_rows(seed):
     rng = np.random.default_rng(seed)
     return np.vstack([rng.normal(size=(9, 4)), np.zeros(4)]), np.append(rng.random(9), 0.0)
 
 
 @given(seed=st.integers(0, 10_000), weight=st.sampled_from([1e-3, 0.1, 1.0, 1e3]))
-@settings(max_examples=20, deadline=None)
-def test_dual_value_of_l1_equals_primal(seed: int, weight: float) -> None:
+@settings(max_examples=20)
+def test_dual_value_of_l1_equals_primal(seed, weight):
     A, b = l1_rows(seed)
     rng = np.random.default_rng(seed)
     wanted = L1(weight, rng.normal(size=4), rng.uniform(0.5, 2, 4))
@@ -140,13 +128,13 @@ def test_dual_value_of_l1_equals_primal(seed: int, weight: float) -> None:
     assert abs(found.gap) < 1e-6 * size
 
 
-def test_unbounded_without_the_reward_bound() -> None:
+def test_unbounded_without_the_reward_bound():
     A, b = l1_rows(0)
     with pytest.raises(SolverError, match="unbounded"):
         solve_master(A[:1], b[:1], np.zeros(1, dtype=int), L1(1e-3))
 
 
-def test_weights_are_sparse_and_the_gap_is_true() -> None:
+def test_weights_are_sparse_and_the_gap_is_true():
     model, samples = chain_problem(4, n=8)
     options = LearningOptions(precision=1e-4)
     loose = fit(model, samples, L1(0.01), options=options)

@@ -1,9 +1,6 @@
 """What a later training takes over from an earlier one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +15,7 @@ FINE = LearningOptions(precision=1e-4)
 
 @pytest.mark.parametrize("learner", ["1-slack", "n-slack"])
 @pytest.mark.parametrize("cache", [False, True])
-def test_same_training_again_costs_no_inference_for_the_penalty(learner: Any, cache: bool) -> None:
+def test_same_training_again_costs_no_inference_for_the_penalty(learner, cache):
     model, samples = chain_problem(0, n=15)
     options = replace(FINE, learner=learner, cache=cache)
     first = fit(model, samples, L2(0.1), options=options)
@@ -27,7 +24,7 @@ def test_same_training_again_costs_no_inference_for_the_penalty(learner: Any, ca
     assert again.objective == pytest.approx(first.objective, abs=1e-9)
 
 
-def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
+def test_bounds_are_rescaled_with_the_number_of_annotations():
     model, samples = chain_problem(0, n=15)
     first = fit(model, samples, L2(0.1), n_annotations=15, options=FINE)
     warm = fit(model, samples, L2(0.1), n_annotations=30, options=FINE, state=first.state)
@@ -40,8 +37,8 @@ def test_bounds_are_rescaled_with_the_number_of_annotations() -> None:
 
 
 @given(seed=st.integers(0, 1000))
-@settings(max_examples=5, deadline=None)
-def test_added_and_changed_annotations(seed: int) -> None:
+@settings(max_examples=5)
+def test_added_and_changed_annotations(seed):
     """Whatever is taken over, the optimum of the new problem is found (full annotation: convex)."""
     model, samples = multiclass_problem(seed, n=30, full=True)
     first = fit(model, samples[:25], L2(0.1), options=FINE)
@@ -54,7 +51,7 @@ def test_added_and_changed_annotations(seed: int) -> None:
     assert lower_bound(warm.state, scratch.w) <= penalty + 1e-9
 
 
-def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
+def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one():
     """Samples without keys: the objects are the same, what they hold is not."""
     model, samples = multiclass_problem(0, full=True)
     bare = tuple(Sample(s.x.copy(), s.y_star) for s in samples)
@@ -67,7 +64,7 @@ def test_an_input_that_changed_in_place_is_not_taken_for_the_old_one() -> None:
     assert warm.objective == pytest.approx(fresh.objective, abs=2e-3)
 
 
-def test_planes_with_a_multiplier_are_never_dropped() -> None:
+def test_planes_with_a_multiplier_are_never_dropped():
     model, samples = chain_problem(0, n=15, full=True)
     few, many = (
         fit(model, samples, L2(0.1), options=replace(FINE, max_bounds=most)) for most in (1, 1000)

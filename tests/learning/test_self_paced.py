@@ -1,44 +1,17 @@
 """Self-paced learning: who takes part when, and where it ends."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgetrack.errors import InputError
-from bridgetrack.learning import (
-    CRITERIA,
-    L2,
-    LearningOptions,
-    Sample,
-    fit,
-    self_paced,
-)
+from bridgetrack.learning import CRITERIA, L2, LearningOptions, fit, self_paced
 from bridgetrack.learning.options import LOSSES
 from bridgetrack.learning.risk import Risk
 from bridgetrack.learning.self_paced import VIOLATION, difficulties, nearest, novelties
-from models import PartialChain, chain_problem, entropy_of, loss_values, multiclass_problem
-
-
-@dataclass
-class PacedChain(PartialChain):
-    """A chain that can tell how undecided its hidden labels are."""
-
-    def hidden_entropies(self, samples: Sequence[Sample], w: np.ndarray) -> np.ndarray:
-        known = map(self._every_output, samples)
-        return np.array([entropy_of(phi[delta == 0] @ w) for phi, delta in known])
-
-
-def paced_chain(seed: int, n: int = 16, **more: Any) -> tuple[PacedChain, tuple[Sample, ...]]:
-    _, samples = chain_problem(seed, n=n, **more)
-    return PacedChain(3, 3), samples
+from models import chain_problem, loss_values, multiclass_problem
 
 
 @given(
@@ -46,9 +19,9 @@ def paced_chain(seed: int, n: int = 16, **more: Any) -> tuple[PacedChain, tuple[
     criterion=st.sampled_from(CRITERIA),
     learner=st.sampled_from(["1-slack", "n-slack"]),
 )
-@settings(max_examples=5, deadline=None)
-def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, learner: Any) -> None:
-    model, samples = paced_chain(seed, n=8)
+@settings(max_examples=5)
+def test_ends_with_everybody_and_a_true_objective(seed, criterion, learner):
+    model, samples = chain_problem(seed, n=8)
     options = LearningOptions(learner=learner, curriculum=criterion)
     found = fit(model, samples, L2(0.1), options=options)
     attained = float(loss_values(model, samples, found.w, "bridge").mean())
@@ -60,8 +33,8 @@ def test_ends_with_everybody_and_a_true_objective(seed: int, criterion: Any, lea
     assert all(0 < s.share < 1 for s in found.stages)
 
 
-def test_an_update_does_not_begin_again() -> None:
-    model, samples = paced_chain(4)
+def test_an_update_does_not_begin_again():
+    model, samples = chain_problem(4, n=16)
     options = LearningOptions(learner="n-slack", curriculum="slack")
     first = fit(model, samples, L2(0.1), options=options)
     again = fit(model, samples, L2(0.1), options=options, state=first.state)
@@ -75,29 +48,23 @@ def test_an_update_does_not_begin_again() -> None:
 PROBLEMS = st.sampled_from([multiclass_problem, chain_problem])
 
 
-def risk_of(problem: Any, seed: int) -> tuple[Risk, np.ndarray]:
+def risk_of(problem, seed):
     model, samples = problem(seed)
     w = np.random.default_rng(seed).normal(size=model.n_features)
     return Risk(model, samples, None, LOSSES["bridge"]), w
 
 
 @given(seed=st.integers(0, 1000), problem=PROBLEMS)
-@settings(max_examples=15, deadline=None)
-def test_slack_is_the_loss(seed: int, problem: Any) -> None:
+@settings(max_examples=15)
+def test_slack_is_the_loss(seed, problem):
     risk, w = risk_of(problem, seed)
     wanted = loss_values(risk.model, risk.samples, w, "bridge")
     np.testing.assert_allclose(difficulties("slack", risk, L2(1.0), w), wanted, atol=1e-9)
 
 
-def test_a_model_that_cannot_tell_is_refused() -> None:
-    risk, w = risk_of(chain_problem, 0)
-    with pytest.raises(InputError, match="slack or novelty"):
-        difficulties("entropy", risk, L2(1.0), w)
-
-
 @given(seed=st.integers(0, 1000), problem=PROBLEMS)
-@settings(max_examples=8, deadline=None)
-def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
+@settings(max_examples=8)
+def test_novelty_learns_each_sample(seed, problem):
     """The shortest change that beats every wrong output, by enumeration; none without loss."""
     risk, w = risk_of(problem, seed)
     with pytest.MonkeyPatch.context() as patch:
@@ -116,14 +83,14 @@ def test_novelty_learns_each_sample(seed: int, problem: Any) -> None:
         assert least - 1e-6 <= found[i] <= most + 1e-6
 
 
-def test_what_no_change_can_learn_is_infinitely_new() -> None:
+def test_what_no_change_can_learn_is_infinitely_new():
     assert nearest(np.zeros((1, 3)), np.array([1.0])) is None
     opposed = np.array([[1.0, 0.0], [-1.0, 0.0]])
     assert nearest(opposed, np.array([1.0, 1.0])) is None
     np.testing.assert_array_equal(nearest(opposed, np.array([-1.0, -1.0])), np.zeros(2))
 
 
-def test_the_nearest_change_is_the_foot_of_the_perpendicular() -> None:
+def test_the_nearest_change_is_the_foot_of_the_perpendicular():
     """On the line 3 x + 4 y = -10, two from 0; a row of length zero asks for nothing."""
     u = nearest(np.array([[3.0, 4.0], [0.0, 0.0]]), np.array([10.0, -1.0]))
     np.testing.assert_allclose(u, [-1.2, -1.6], atol=1e-6)

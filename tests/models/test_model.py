@@ -1,11 +1,7 @@
 """Model files: what is saved comes back, what is damaged is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +33,7 @@ OBJECTS = st.dictionaries(st.text(min_size=1, max_size=5), JSON, max_size=3)
 
 
 @st.composite
-def models(draw: st.DrawFn) -> Model:
+def models(draw):
     keys = draw(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=6, unique=True))
     return Model(
         tuple(keys),
@@ -55,9 +51,9 @@ def models(draw: st.DrawFn) -> Model:
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(models())
-def test_what_is_written_is_read(model: Model) -> None:
+def test_what_is_written_is_read(model):
     again = MODEL_FILE.parse(model_text(model), "here")
     np.testing.assert_array_equal(again.weights, model.weights)
     assert (again.tightness is None) == (model.tightness is None)
@@ -67,7 +63,7 @@ def test_what_is_written_is_read(model: Model) -> None:
         assert getattr(again, name) == getattr(model, name)
 
 
-def test_a_file_and_back(tmp_path: Path) -> None:
+def test_a_file_and_back(tmp_path):
     path = save_model(untrained_model(), tmp_path / "new" / "model.json")
     again = load_model(path)
     assert again.keys == untrained_model().keys
@@ -78,7 +74,7 @@ def test_a_file_and_back(tmp_path: Path) -> None:
     assert content["features"][0] == {"name": "move.bias", "weight": 3.0, "unit": "1"}
 
 
-def valid() -> dict[str, Any]:
+def valid():
     return json.loads(model_text(untrained_model()))
 
 
@@ -92,7 +88,7 @@ def valid() -> dict[str, Any]:
         {"features": [{"name": "a", "weight": 1}] * 2},
     ],
 )
-def test_damaged_content(change: dict[str, Any]) -> None:
+def test_damaged_content(change):
     with pytest.raises(ModelError, match=r"^old\.json: "):
         MODEL_FILE.parse(json.dumps(valid() | change), "old.json")
 
@@ -106,12 +102,12 @@ def test_damaged_content(change: dict[str, Any]) -> None:
         (np.ones(2), np.array([1.0, -1.0])),
     ],
 )
-def test_models_check_themselves(weights: np.ndarray, tightness: np.ndarray | None) -> None:
+def test_models_check_themselves(weights, tightness):
     with pytest.raises(ModelError):
         Model(("a", "b"), weights, ("1", "1"), tightness=tightness)
 
 
-def test_other_features_are_named() -> None:
+def test_other_features_are_named():
     own = default_features().with_feature(Feature(Event.SKIP, "mine", "?", "1", lambda v: v.offset))
     model = untrained_model()
     np.testing.assert_array_equal(model.aligned(default_features()), model.weights)
@@ -124,7 +120,7 @@ def test_other_features_are_named() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1.0, None])
-def test_a_tightness_must_be_positive_and_complete(wrong: Any) -> None:
+def test_a_tightness_must_be_positive_and_complete(wrong):
     model = untrained_model()
     content = model_to_json(replace(model, tightness=np.ones(len(model.keys))))
     content["features"][3]["tightness"] = wrong

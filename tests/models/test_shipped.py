@@ -1,7 +1,5 @@
 """The starting model: hand-set weights that know what varies between movies."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bridgetrack.features.default import default_features
@@ -10,14 +8,14 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import shipped_model, untrained_model
 
 
-def test_untrained_weights_are_those_shipped_and_tied_alike() -> None:
+def test_untrained_weights_are_those_shipped_and_tied_alike():
     shipped, plain = shipped_model(), untrained_model()
     assert shipped.keys == plain.keys == default_features().keys
     np.testing.assert_array_equal(shipped.weights, plain.weights)
     assert plain.tightness is None
 
 
-def test_it_belongs_to_the_features_of_this_program() -> None:
+def test_it_belongs_to_the_features_of_this_program():
     features = default_features()
     tied = shipped_model().tightness_for(features)
     assert tied is not None
@@ -26,7 +24,7 @@ def test_it_belongs_to_the_features_of_this_program() -> None:
     assert tied.max() > 3 * tied.min(), "what varies between movies is tied more loosely"
 
 
-def test_unknown_features_start_at_zero_with_the_middle_tightness() -> None:
+def test_unknown_features_start_at_zero_with_the_middle_tightness():
     plain = default_features()
     new = Feature(Event.MOVE, "glow", "how it glows", "1", lambda view: np.zeros(1))
     features = FeatureSet((*plain.features[:3], new))

@@ -1,7 +1,5 @@
 """Optional back ends: a clear error where they are missing, their labels where they are not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -26,25 +24,23 @@ class _Network:
 
     calls: list[dict[str, Any]]
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options):
         type(self).calls = [options]
 
-    def eval(self, image: np.ndarray, **options: Any) -> tuple[Any, ...]:
+    def eval(self, image, **options):
         type(self).calls.append(options)
         labels = TRUTH if image.ndim == 2 else np.stack([TRUTH] * 2)
         return np.where(labels > 0, labels + 5, 0).astype(np.uint16), [], np.zeros(1)
 
 
 @pytest.fixture
-def cellpose_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def cellpose_package(monkeypatch):
     """A package with the parts of Cellpose's interface that the adapter calls."""
     install_cellpose(monkeypatch, _Network)
 
 
-def test_failures_of_a_network_do_not_leak(
-    cellpose_package: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
+def test_failures_of_a_network_do_not_leak(cellpose_package, monkeypatch):
+    def fail(*_, **__):
         raise RuntimeError("CUDA out of memory")
 
     monkeypatch.setattr(_Network, "eval", fail)
@@ -59,9 +55,7 @@ def test_failures_of_a_network_do_not_leak(
 @pytest.mark.parametrize(
     ("planes", "depth"), [(9, 12.0), (2, 3.0)], ids=["flat voxels", "a thin stack"]
 )
-def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
-    planes: int, depth: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_size_limits_allow_for_flat_voxels_and_thin_stacks(planes, depth, monkeypatch):
     scale, middle = (depth, 1.0, 1.0), planes // 2
     centres = [(middle, y, x) for y in (25, 65) for x in (25, 75)]
     truth = blobs((planes, 90, 100), centres, 10, scale)
@@ -73,7 +67,7 @@ def test_size_limits_allow_for_flat_voxels_and_thin_stacks(
     np.testing.assert_array_equal(found, np.where(truth == 5, 0, truth))
 
 
-def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cellpose_that_is_not_there(monkeypatch):
     monkeypatch.setattr(segment, "find_spec", lambda _: None)
     assert available_backends() == ("builtin",)
     with pytest.raises(DependencyError, match=r"pip install bridgetrack\[cellpose\]"):
@@ -82,7 +76,7 @@ def test_cellpose_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         segment_frame(PICTURE, backend="stardist")
 
 
-def test_cellpose_gives_masks(cellpose_package: None) -> None:
+def test_cellpose_gives_masks(cellpose_package):
     picture = PICTURE.copy()
     picture[:50, :60] = np.nan  # where the first cell is
     labels = segment_frame(picture, SegmentationSettings(diameter=20), backend="cellpose")

@@ -1,15 +1,10 @@
 """Movies are segmented frame by frame, with settings that suit the whole movie."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
 import bridgetrack as bt
-from bridgetrack.movie import Movie, label_frame, open_labels, open_movie
+from bridgetrack.movie import label_frame, open_labels, open_movie
 from bridgetrack.segmentation import segment_frame
 from bridgetrack.segmentation.readings import estimate_settings
 from pictures import blobs, found_share, photograph
@@ -19,11 +14,11 @@ TRUTH = np.stack([blobs((90, 120), [(y, x + 3 * t) for y, x in CENTRES], 9) for 
 PICTURES = np.stack([photograph(frame, seed=t) for t, frame in enumerate(TRUTH)])
 
 
-def plain(movie: Movie, **how: Any) -> np.ndarray:
+def plain(movie, **how):
     return np.asarray(bt.find_cells(movie, choose="plain", **how).labels.array[:, 0])
 
 
-def test_settings_are_shared() -> None:
+def test_settings_are_shared():
     movie = open_movie(PICTURES)
     chosen = estimate_settings(movie).settings
     assert chosen.foreground == "bright"
@@ -34,7 +29,7 @@ def test_settings_are_shared() -> None:
 
 
 @pytest.mark.parametrize("channel", [1, "DNA"])
-def test_one_channel_drives(channel: int | str) -> None:
+def test_one_channel_drives(channel):
     both = np.stack([np.zeros_like(PICTURES), PICTURES], axis=1)
     movie = open_movie(both, axes="TCYX", channels=["other", "DNA"])
     assert (plain(movie, channel=channel).max(axis=(1, 2)) == 3).all()
@@ -48,9 +43,7 @@ def test_one_channel_drives(channel: int | str) -> None:
         ("PhC-C2DL-PSC-01/01", "PhC-C2DL-PSC-01/01_GT/FULL", 0.8),
     ],
 )
-def test_real_movies_need_no_setting(
-    shared_data: Path, images: str, truth: str, least: float
-) -> None:
+def test_real_movies_need_no_setting(shared_data, images, truth, least):
     movie, labels = open_movie(shared_data / images), open_labels(shared_data / truth)
     middle = movie.n_frames // 2
     (found,) = plain(open_movie(movie.array[middle : middle + 1, 0]))

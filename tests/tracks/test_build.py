@@ -1,28 +1,25 @@
 """Chosen events become tracks: the gallery, its numbering and its lineages."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event, active_slots
 from bridgetrack.tracks.build import build_tracks
-from bridgetrack.tracks.tracks import Tracks, edge_events
-from gallery import BY_NAME, GALLERY, Situation, measured
+from bridgetrack.tracks.tracks import edge_events
+from gallery import BY_NAME, GALLERY, measured
 
 ids = [s.name for s in GALLERY]
 
 
-def cells_of(tracks: Tracks) -> dict[int, frozenset[int]]:
+def cells_of(tracks):
     """Rows of the detections of every track."""
     return {
         int(k): frozenset(group["id"].tolist()) for k, group in tracks.nodes.groupby("track_id")
     }
 
 
-def built(situation: Situation) -> tuple[Detections, Tracks]:
+def built(situation):
     detections = measured(situation)
     hypotheses, chosen = situation.oracle(detections)
     covered = np.asarray(hypotheses.incidence(active_slots(detections)).sum(axis=0)).ravel()
@@ -31,7 +28,7 @@ def built(situation: Situation) -> tuple[Detections, Tracks]:
 
 
 @pytest.mark.parametrize("situation", GALLERY, ids=ids)
-def test_the_gallery(situation: Situation) -> None:
+def test_the_gallery(situation):
     detections, tracks = built(situation)
     expected = situation.expected_cells(detections)
     number = {rows: k for k, rows in cells_of(tracks).items()}
@@ -63,7 +60,7 @@ def test_the_gallery(situation: Situation) -> None:
     )
 
 
-def test_the_order_of_hypotheses_does_not_matter() -> None:
+def test_the_order_of_hypotheses_does_not_matter():
     situation = BY_NAME["two cells touch for a frame and part"]
     detections = measured(situation)
     h, chosen = situation.oracle(detections)
@@ -76,7 +73,7 @@ def test_the_order_of_hypotheses_does_not_matter() -> None:
     pd.testing.assert_frame_equal(one.edges, two.edges)
 
 
-def test_scores_and_margins_go_with_their_events() -> None:
+def test_scores_and_margins_go_with_their_events():
     situation = BY_NAME["a division"]
     detections = measured(situation)
     hypotheses, chosen = situation.oracle(detections)
@@ -91,7 +88,7 @@ def test_scores_and_margins_go_with_their_events() -> None:
     assert unscored.events[["score", "margin_at_least"]].isna().all(axis=None)
 
 
-def test_links_of_other_programs_are_named_by_their_ends() -> None:
+def test_links_of_other_programs_are_named_by_their_ends():
     """A move, a gap, a division and a merge, of which nothing is known but what they join."""
     nodes = pd.DataFrame({"frame": [1, 2, 4, 5, 5, 6]})
     links = np.array([[0, 1], [1, 2], [2, 3], [2, 4], [3, 5], [4, 5]]).T

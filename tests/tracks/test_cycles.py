@@ -1,7 +1,5 @@
 """Times between divisions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

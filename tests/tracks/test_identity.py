@@ -1,14 +1,12 @@
 """Which chains are one cell, through splits and merges."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from annotations.annotation_cases import table_of
 from bridgetrack.tracks.build import Junction, resolve_identities
 
 
-def tracks_of_chains(places: list[float], junctions: list[Junction], sizes: object = 78.0) -> list:
+def tracks_of_chains(places, junctions, sizes=78.0):
     """Track of every chain of one cell, which lie on a line, with their sizes."""
     cells = table_of([(t, 1, 0.0, x) for t, x in enumerate(places)], len(places))
     cells.table["area"] = sizes
@@ -16,12 +14,12 @@ def tracks_of_chains(places: list[float], junctions: list[Junction], sizes: obje
     return resolve_identities(cells, rows, rows, junctions).track.tolist()
 
 
-def test_and_by_size_where_the_place_does_not_tell() -> None:
+def test_and_by_size_where_the_place_does_not_tell():
     junctions = [Junction(2, (0, 1), (2,)), Junction(4, (2,), (3, 4))]
     assert tracks_of_chains([10.0] * 5, junctions, [55, 403, 490, 403, 55]) == [0, 1, 2, 1, 0]
 
 
-def test_three_cells_in_one_region() -> None:
+def test_three_cells_in_one_region():
     #  0, 1 -> 3;  3, 2 -> 4;  4 -> 5, 6;  6 -> 7, 8
     where = [0.0, 10.0, 20.0, 5.0, 10.0, 0.0, 15.0, 10.0, 20.0]
     junctions = [

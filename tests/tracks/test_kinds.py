@@ -1,7 +1,5 @@
 """Movies of kinds that dense public movies do not hold come out right."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path
@@ -30,19 +28,19 @@ RIGHT = {
 """How many tracks and events of a kind there are."""
 
 
-def found_in(name: str) -> bt.Tracking:
+def found_in(name):
     if not (CASES / name).is_dir():
         pytest.skip(f"{CASES / name} is absent; BRIDGETRACK_CASES names the folder of the movies")
     return bt.track(CASES / name / "labels.tif")
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_given_movies(name: str) -> None:
+def test_given_movies(name):
     counts = bt.count_events(found_in(name).tracks)
     assert {key: counts[key] for key in RIGHT[name]} == RIGHT[name]
 
 
-def test_late_divisions_where_windows_meet() -> None:
+def test_late_divisions_where_windows_meet():
     for window, case in zip((4, 5), cases("D late", 2, seed=0), strict=True):
         whole, parts = bt.track(case.source()), bt.track(case.source(), window=window)
         assert parts.windows is not None
@@ -51,14 +49,14 @@ def test_late_divisions_where_windows_meet() -> None:
 
 
 @pytest.mark.parametrize("kind", ["A gap", "B no shift", "C channel", "D late", "G slices"])
-def test_generated_movies(kind: str) -> None:
+def test_generated_movies(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         right = [tracked(case).right for case in cases(kind, 3, seed=0)]
     assert all(right)
 
 
-def test_channels_side_by_side_that_open_to_either_side() -> None:
+def test_channels_side_by_side_that_open_to_either_side():
     one, two = list(cases("C channel", 4, seed=0))[2:]
     assert one.labels is not None and two.labels is not None
     frames = min(len(one.labels), len(two.labels))

@@ -1,7 +1,5 @@
 """The table of tracks, tracks as napari's arrays, and plots."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,7 @@ EDGES = [
 ]  # fmt: skip
 
 
-def test_micrometres_and_minutes_with_one() -> None:
+def test_micrometres_and_minutes_with_one():
     physical = {"scale": (0.5, 2.0), "unit": "micrometer", "frame_interval": 10.0}
     table = track_table(tracks_of(NODES, EDGES, n_frames=5, **physical)).set_index("track_id")
     assert table.loc[1, "duration [min]"] == 20
@@ -32,7 +30,7 @@ def test_micrometres_and_minutes_with_one() -> None:
     assert plain["mean_speed [px/frame]"].tolist() == [3.5, 0, 12]
 
 
-def test_merges_gaps_pieces_and_single_frames() -> None:
+def test_merges_gaps_pieces_and_single_frames():
     nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (2, 1, 5, 4, 3), (2, 2, 5, 8, 3)]
     edges = [(0, 2, "merge"), (1, 2, "merge"), (0, 3, "merge")]
     links = [(3, 1, "merge"), (3, 2, "merge")]
@@ -45,7 +43,7 @@ def test_merges_gaps_pieces_and_single_frames() -> None:
     assert table["generation"].tolist() == [0, 0, 0]
 
 
-def test_pieces_are_one_row_of_a_layer_and_a_gap_stays_inside() -> None:
+def test_pieces_are_one_row_of_a_layer_and_a_gap_stays_inside():
     nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 8, 1), (4, 1, 5, 5, 1)]
     edges = [(0, 1, "split"), (0, 2, "split"), (1, 3, "merge"), (2, 3, "merge")]
     tracks = tracks_of(nodes, edges, scale=(1.0, 0.5))
@@ -57,19 +55,19 @@ def test_pieces_are_one_row_of_a_layer_and_a_gap_stays_inside() -> None:
     assert graph == {}
 
 
-def test_a_merge_has_several_parents_in_a_layer() -> None:
+def test_a_merge_has_several_parents_in_a_layer():
     nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3)]
     _, _, graph = layer_data(tracks_of(nodes, [(0, 2, "merge"), (1, 2, "merge")]))
     assert graph == {3: [1, 2]}
 
 
-def test_a_bar_for_each_count() -> None:
+def test_a_bar_for_each_count():
     numbers = run(numbers_of(tracks_of(NODES, EDGES, n_frames=5)))
     edges, counts, chosen = numbers.distribution("track:detections", [1])
     assert edges.tolist() == [1.5, 2.5, 3.5], "of 2 and of 3 cells"
     assert (counts.tolist(), chosen.tolist()) == ([2, 1], [0, 1])
 
 
-def test_no_edge_stays_in_a_frame() -> None:
+def test_no_edge_stays_in_a_frame():
     with pytest.raises(InputError, match="does not run forward in time"):
         tracks_of([(0, 1, 5, 5, 1), (0, 2, 9, 5, 1)], [(0, 1, "move")])

@@ -1,10 +1,7 @@
 """Families as trees: their layout, their files, and what they are coloured by."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +39,7 @@ def test_trees_have_mothers_over_their_daughters(tracks):
     assert drawn.nearest(x[2] - 3, 2) is None
 
 
-@settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=8, phases=[Phase.explicit, Phase.generate])
 @given(random_tracks())
 def test_every_track_is_in_one_tree_and_drawn_once(tracks):
     drawn = lineages(tracks)
@@ -100,7 +97,7 @@ def test_pieces_of_one_cell_are_one_sight():
     assert cells["speed"].tolist()[1] == 4.5 / 2
 
 
-def test_trees_are_drawn_written_and_refused(tracks, tmp_path: Path):
+def test_trees_are_drawn_written_and_refused(tracks, tmp_path):
     for name in ("all.svg", "again.svg", "one.png"):
         more = {"colour": "area"} if name == "one.png" else {}
         bt.save_lineages(tracks, tmp_path / name, **more)

@@ -1,50 +1,31 @@
 """The strategies of Table 1.4 on simulated movies, from end to end."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError, ModelError
 from bridgetrack.models.model import Model, load_model, save_model
-from bridgetrack.pipeline.scene import Scene
-from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import TIE, train_steps
-from training.training_cases import (
-    bad_prior,
-    blind_prior,
-    confirmed,
-    plain_scene,
-    some_true,
-    true_columns,
-)
+from training.training_cases import bad_prior, blind_prior, confirmed, plain_scene, right, some_true
 
 
-def earlier_movie(seed: int = 2, count: int = 80) -> Scene:
+def earlier_movie(seed=2, count=80):
     """Another simulated movie, annotated."""
     return confirmed(plain_scene(seed), some_true(count, seed, divisions=8))
 
 
-def this_movie(count: int = 20, divisions: int = 2) -> Scene:
+def this_movie(count=20, divisions=2):
     """The movie of interest with a few annotations."""
     return confirmed(plain_scene(), some_true(count, divisions=divisions))
-
-
-def right(model: Model) -> float:
-    """Share of the true events of the movie of interest that a model finds by itself."""
-    chosen = run(track_scene(plain_scene(), model)).solution.chosen
-    return float(chosen[true_columns()].mean())
 
 
 USER = TrainingOptions(lambda_=0.4)
 L1 = TrainingOptions(regularizer="l1")
 
 
-def test_earlier_movies_help(tmp_path: Any) -> None:
+def test_earlier_movies_help(tmp_path):
     movies = {"strategy": "transfer", "sources": [earlier_movie()]}
     found = run(train_steps(this_movie(), bad_prior(), USER, **movies))
     before = right(bad_prior())
@@ -58,7 +39,7 @@ def test_earlier_movies_help(tmp_path: Any) -> None:
     assert found.origin == ("transfer", *saved["sources"])
 
 
-def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
+def test_without_annotations_the_earlier_movies_are_taken_over():
     for strategy in ("source", "union", "transfer"):
         training = run(
             train_steps(plain_scene(), bad_prior(), strategy=strategy, sources=[earlier_movie()])
@@ -67,7 +48,7 @@ def test_without_annotations_the_earlier_movies_are_taken_over() -> None:
         assert right(training.model) > right(bad_prior()) + 0.3
 
 
-def test_delta_takes_a_source_that_lacks_features() -> None:
+def test_delta_takes_a_source_that_lacks_features():
     whole = blind_prior()
     keep = [k for k, key in enumerate(whole.keys) if not key.endswith("distance_squared")]
     source = Model(
@@ -85,7 +66,7 @@ def test_delta_takes_a_source_that_lacks_features() -> None:
     )
 
 
-def test_wrong_use() -> None:
+def test_wrong_use():
     movie = earlier_movie()
     with pytest.raises(InputError, match="no strategy 'best'"):
         run(train_steps(this_movie(), strategy="best"))

@@ -1,10 +1,7 @@
 """Tracking fulfils the boundary that learners rely on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +12,7 @@ from bridgetrack.errors import ContradictionError
 from bridgetrack.learning import L2, LearningOptions, fit
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import TrainingSet, build_training_set
+from bridgetrack.training.training_set import build_training_set
 from models import entropy_of
 from partition_problems import interval_covers
 from training.training_cases import (
@@ -31,7 +28,7 @@ START = untrained_model().weights
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def weights(rng: np.random.Generator, n: int) -> np.ndarray:
+def weights(rng, n):
     """Zero, tied or any weights."""
     kind = int(rng.integers(4))
     if kind == 0:
@@ -39,7 +36,7 @@ def weights(rng: np.random.Generator, n: int) -> np.ndarray:
     return rng.integers(-1, 2, n).astype(float) if kind == 1 else rng.normal(size=n)
 
 
-def losses_of(data: TrainingSet, x: int) -> list[float]:
+def losses_of(data, x):
     """Task loss of every output of a sample, by counting."""
     rows = data.sets[list(data.samples[x].y_star)][:, TrackingModel(data).columns(x)]
     return [
@@ -47,17 +44,9 @@ def losses_of(data: TrainingSet, x: int) -> list[float]:
     ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=15)
 @given(SEEDS)
-def test_the_loss_is_zero_exactly_on_the_compatible_outputs(seed: int) -> None:
-    data = tiny_set(np.random.default_rng(seed), 1)
-    for y, loss in zip(outputs(data, 0), losses_of(data, 0), strict=True):
-        assert (loss == 0) == (not (y.astype(bool) & ~data.allowed).any())
-
-
-@settings(max_examples=15, deadline=None)
-@given(SEEDS)
-def test_every_inference_equals_enumeration(seed: int) -> None:
+def test_every_inference_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
     data = replace(tiny_set(rng, 3, covers=interval_covers), importance=rng.random(3) + 0.5)
     model, w = TrackingModel(data), weights(rng, 4)
@@ -80,9 +69,9 @@ def test_every_inference_equals_enumeration(seed: int) -> None:
         np.testing.assert_allclose(found.values(w, sign), found.bounds, atol=1e-9)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(SEEDS, st.booleans())
-def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -> None:
+def test_the_relaxation_is_never_below_the_exact_values(seed, full):
     rng = np.random.default_rng(seed)
     data = tiny_set(rng, full=full)
     model, w = TrackingModel(data), weights(rng, 4)
@@ -100,7 +89,7 @@ def test_the_relaxation_is_never_below_the_exact_values(seed: int, full: bool) -
         assert (upper - reward >= best - kept - 1e-6).all()
 
 
-def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_small_programs_equal_one(monkeypatch):
     rng = np.random.default_rng(5)
     data = tiny_set(rng, 6)
     w = rng.normal(size=4)
@@ -113,7 +102,7 @@ def test_many_small_programs_equal_one(monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_allclose(ours.bounds, theirs.bounds, atol=1e-7)
 
 
-def test_annotations_that_leave_no_choice() -> None:
+def test_annotations_that_leave_no_choice():
     rng = np.random.default_rng(1)
     data = tiny_set(rng, 1)
     blocked = data.allowed.copy()
@@ -127,13 +116,13 @@ def test_annotations_that_leave_no_choice() -> None:
 
 
 @cache
-def clicked(count: int = 60) -> TrainingSet:
+def clicked(count=60):
     return build_training_set(confirmed(plain_scene(), some_true(count)))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 100_000))
-def test_hidden_entropy_equals_enumeration(seed: int) -> None:
+def test_hidden_entropy_equals_enumeration(seed):
     rng = np.random.default_rng(seed)
     data = tiny_set(rng)
     w = rng.normal(size=data.phi.shape[1])
@@ -147,7 +136,7 @@ def test_hidden_entropy_equals_enumeration(seed: int) -> None:
         assert entropy == pytest.approx(entropy_of(scores), abs=1e-8)
 
 
-def test_weights_of_their_own() -> None:
+def test_weights_of_their_own():
     data = clicked()
     rng = np.random.default_rng(0)
     w = rng.normal(size=data.phi.shape[1])
@@ -163,7 +152,7 @@ def test_weights_of_their_own() -> None:
         assert reached == pytest.approx(float(alone.values(other[k], 1)[0]), abs=1e-7)
 
 
-def trained(data: TrainingSet, criterion: Any, start: np.ndarray) -> float:
+def trained(data, criterion, start):
     """Objective after training towards zero."""
     options = LearningOptions(learner="n-slack", curriculum=criterion)
     regularizer = L2(0.01, np.zeros_like(start))
@@ -173,7 +162,7 @@ def trained(data: TrainingSet, criterion: Any, start: np.ndarray) -> float:
     return found.objective
 
 
-def test_from_zero_the_undecided_must_wait() -> None:
+def test_from_zero_the_undecided_must_wait():
     """All outputs tie at zero: plain training stays there; sure samples first lead away.
 
     Some components are annotated as a whole, of the others one event each.

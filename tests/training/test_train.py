@@ -1,7 +1,5 @@
 """Training from end to end: from annotations to a model that tracks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,50 +7,33 @@ import pytest
 
 from bridgetrack.annotations.annotation import RANDOM
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
-from bridgetrack.pipeline.tracking import track_scene
-from bridgetrack.progress import Progress, run
+from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import Training, train_steps
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
 from golden.test_golden import poor
 from golden.test_golden import scene as flat_scene
-from training.training_cases import (
-    bad_prior,
-    confirmed,
-    plain_scene,
-    some_true,
-    true_columns,
-)
-
-
-def right(model: Model) -> float:
-    """Share of the true events of the movie that a model finds, without annotations."""
-    chosen = run(track_scene(plain_scene(), model)).solution.chosen
-    return float(chosen[true_columns()].mean())
-
-
-Steps = list[Progress]
+from training.training_cases import bad_prior, confirmed, plain_scene, right, some_true
 
 
 @pytest.fixture(scope="module")
-def followed() -> tuple[Training, Steps]:
+def followed():
     """A training and what it told meanwhile."""
-    told: Steps = []
+    told = []
     scene = confirmed(plain_scene(), some_true(30))
     return run(train_steps(scene, bad_prior()), told.append), told
 
 
 @pytest.fixture(scope="module")
-def trained(followed: tuple[Training, Steps]) -> Training:
+def trained(followed):
     """The training."""
     return followed[0]
 
 
-def test_progress(followed: tuple[Training, Steps]) -> None:
+def test_progress(followed):
     told = followed[1]
     assert all(0 <= step.done <= 1 for step in told)
     assert list(dict.fromkeys(step.stage for step in told)) == [
@@ -64,7 +45,7 @@ def test_progress(followed: tuple[Training, Steps]) -> None:
     ]
 
 
-def test_a_bad_start_is_improved(trained: Training) -> None:
+def test_a_bad_start_is_improved(trained):
     before = right(bad_prior())
     assert before < 0.6
     whole = replace(trained.model, weights=trained.result.w)
@@ -85,7 +66,7 @@ def test_a_bad_start_is_improved(trained: Training) -> None:
     )
 
 
-def test_a_model_says_where_it_comes_from(trained: Training) -> None:
+def test_a_model_says_where_it_comes_from(trained):
     model = trained.model
     assert (model.name, model.loss, model.regularizer) == ("trained", "bridge", "l2")
     assert model.strength == trained.lambda_
@@ -99,7 +80,7 @@ def test_a_model_says_where_it_comes_from(trained: Training) -> None:
     assert set(model.events) == set(Event)
 
 
-def test_the_step_is_longer_the_more_the_start_is_contradicted(trained: Training) -> None:
+def test_the_step_is_longer_the_more_the_start_is_contradicted(trained):
     scene = confirmed(plain_scene(), some_true(30))
     short = run(train_steps(scene, untrained_model(), judge=False))
     assert 0.4 <= short.step <= 0.6 and 0.8 <= trained.step <= 1.0
@@ -111,7 +92,7 @@ def test_the_step_is_longer_the_more_the_start_is_contradicted(trained: Training
         assert right(found.model) >= right(model)
 
 
-def test_answers_that_agree_move_nothing() -> None:
+def test_answers_that_agree_move_nothing():
     """Margins of the start are so large that no annotation moves it."""
     scene = confirmed(plain_scene(), some_true(30))
     certain = replace(untrained_model(), weights=100 * untrained_model().weights, name="certain")
@@ -119,7 +100,7 @@ def test_answers_that_agree_move_nothing() -> None:
     np.testing.assert_allclose(found.model.weights, certain.weights)
 
 
-def test_closing_in_the_middle() -> None:
+def test_closing_in_the_middle():
     scene = confirmed(plain_scene(), some_true(12))
     for wanted in ("Testing on held-out answers", "Learning"):
         steps = train_steps(scene, bad_prior())
@@ -130,7 +111,7 @@ def test_closing_in_the_middle() -> None:
             next(steps)
 
 
-def test_accuracy_of_answers_about_events_drawn_at_random() -> None:
+def test_accuracy_of_answers_about_events_drawn_at_random():
     scene = confirmed(plain_scene(), some_true(15), source=RANDOM)
     more = run(train_steps(scene, bad_prior(), TrainingOptions(lambda_=0.3)))
     assert more.estimate is not None
@@ -138,7 +119,7 @@ def test_accuracy_of_answers_about_events_drawn_at_random() -> None:
     assert len(build_training_set(scene).samples) < more.estimate.parts == 15
 
 
-def test_one_component_is_fitted_to_the_end() -> None:
+def test_one_component_is_fitted_to_the_end():
     """Its one slack makes minimisers leap to and fro, and the start contradicts most answers."""
     count = 0
     for seed in (2, 3):

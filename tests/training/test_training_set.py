@@ -1,17 +1,15 @@
 """Samples out of annotated movies: what belongs to them, and how a later training knows them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bridgetrack.annotations.annotation import RANDOM, UNIFORM, Annotation, Kind
+from bridgetrack.annotations.annotation import RANDOM, UNIFORM, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.training_set import BALANCE, TrainingSet, balanced, build_training_set
+from bridgetrack.training.training_set import BALANCE, balanced, build_training_set
 from training.training_cases import (
     bad_prior,
     confirmed,
@@ -24,16 +22,16 @@ from training.training_cases import (
 )
 
 
-def names(data: TrainingSet) -> set[object]:
+def names(data):
     return {s.key for s in data.samples}
 
 
 @pytest.fixture(scope="module")
-def data() -> TrainingSet:
+def data():
     return build_training_set(confirmed(plain_scene(), some_true(12)))
 
 
-def test_samples_are_whole_annotated_components(data: TrainingSet) -> None:
+def test_samples_are_whole_annotated_components(data):
     scene = confirmed(plain_scene(), some_true(12))
     assert data.n_annotations == len(scene.constraints) == 12
     covered = np.asarray(data.incidence.sum(axis=1)).ravel()
@@ -48,7 +46,7 @@ def test_samples_are_whole_annotated_components(data: TrainingSet) -> None:
     assert data.incidence.shape[1] < len(scene.slots)
 
 
-def test_what_annotations_say_of_themselves() -> None:
+def test_what_annotations_say_of_themselves():
     scene, rows = plain_scene(), some_true(8, divisions=2)
     others = [
         *says(scene, rows[:3], prefix="r", source=RANDOM),
@@ -78,7 +76,7 @@ def test_what_annotations_say_of_themselves() -> None:
             assert pair == frames[name[1]]
 
 
-def test_large_components_are_cut_into_frame_pairs() -> None:
+def test_large_components_are_cut_into_frame_pairs():
     plain = plain_scene(3)
     false = np.flatnonzero(plain.hypotheses.event == Event.FALSE)
     named = says(plain, false[:1], prefix="f")
@@ -95,11 +93,11 @@ def test_large_components_are_cut_into_frame_pairs() -> None:
     assert compatible.losses.max() < 1e-6
 
 
-def _share(one: Annotation, other: Annotation) -> bool:
+def _share(one, other):
     return bool({c.cell for c in one.cells} & {c.cell for c in other.cells})
 
 
-def test_a_sample_with_a_corrected_annotation_has_another_key() -> None:
+def test_a_sample_with_a_corrected_annotation_has_another_key():
     """Also where it only moves from one hypothesis of a slot to another."""
     scene = plain_scene()
     row = int(some_true(1, divisions=0)[0])
@@ -113,7 +111,7 @@ def test_a_sample_with_a_corrected_annotation_has_another_key() -> None:
     assert build_training_set(rejected).samples[0].key != first.samples[0].key
 
 
-def test_added_annotations_change_only_their_own_samples() -> None:
+def test_added_annotations_change_only_their_own_samples():
     scene, rows = plain_scene(), true_columns()
     few = build_training_set(confirmed(scene, rows[:60:6]))
     more = build_training_set(confirmed(scene, rows[[*range(0, 60, 6), -1]]))
@@ -122,7 +120,7 @@ def test_added_annotations_change_only_their_own_samples() -> None:
     assert len(names(few) & names(more)) >= len(few.samples) - 1
 
 
-def test_balance(data: TrainingSet) -> None:
+def test_balance(data):
     population = np.bincount(data.event, minlength=len(Event)) * 1.0
     population[Event.MOVE] *= 50
     found = balanced(data, population)
@@ -139,7 +137,7 @@ def test_balance(data: TrainingSet) -> None:
     assert isinstance(found.phi, sp.csr_matrix)
 
 
-def test_what_was_rejected_is_of_no_kind() -> None:
+def test_what_was_rejected_is_of_no_kind():
     """Whatever else is proposed there: it neither counts as annotated, nor counts less for it."""
     data = tiny_set(np.random.default_rng(0), 9)
     kind = np.repeat([Event.MOVE, Event.DIVIDE, -1], [4, 2, 3]).astype(np.int8)
@@ -155,7 +153,7 @@ def test_what_was_rejected_is_of_no_kind() -> None:
     np.testing.assert_array_equal(none.importance, 1.0)
 
 
-def test_a_rare_event_weighs_little_beside_a_common_one() -> None:
+def test_a_rare_event_weighs_little_beside_a_common_one():
     """Errors are at rare events; a common one in the same component must not lend its weight."""
     data = tiny_set(np.random.default_rng(0), 9)
     owner = np.array([0, 0, 1, 2, 3, 4, 5, 6, 7, 8])

@@ -1,7 +1,5 @@
 """Annotations and priors that cannot be used, or hardly: clear words or a sensible model."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,13 +9,11 @@ from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import ContradictionError, InputError
 from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.model import Model
-from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import Training, train_steps
+from bridgetrack.training.train import train_steps
 from bridgetrack.training.training_set import build_training_set
 from gallery import movie_of
 from training.training_cases import (
@@ -32,7 +28,7 @@ from training.training_cases import (
 QUICK = TrainingOptions(lambda_=0.3)
 
 
-def sensible(found: Training, scene: Scene, prior: Model) -> None:
+def sensible(found, scene, prior):
     """Finite weights that explain the annotations no worse than the prior does."""
     assert np.isfinite(found.model.weights).all()
     model = TrackingModel(build_training_set(scene))
@@ -40,12 +36,12 @@ def sensible(found: Training, scene: Scene, prior: Model) -> None:
     assert after <= before + 1e-6
 
 
-def test_no_annotations() -> None:
+def test_no_annotations():
     with pytest.raises(InputError, match=r"nothing to learn from.*annotate some cells"):
         run(train_steps(plain_scene()))
 
 
-def test_one_annotation() -> None:
+def test_one_annotation():
     prior = bad_prior()
     scene = confirmed(plain_scene(), some_true(1))
     found = run(train_steps(scene, prior))
@@ -55,7 +51,7 @@ def test_one_annotation() -> None:
     sensible(found, scene, prior)
 
 
-def test_only_negatives() -> None:
+def test_only_negatives():
     plain = plain_scene()
     false = np.flatnonzero(plain.hypotheses.event == Event.DIVIDE)[:200:10]
     false = np.setdiff1d(false, some_true(40, divisions=40))
@@ -66,7 +62,7 @@ def test_only_negatives() -> None:
 
 
 @pytest.mark.parametrize("kind", [Event.MOVE, Event.DIVIDE])
-def test_all_of_one_kind(kind: Event) -> None:
+def test_all_of_one_kind(kind):
     rows = some_true(9, divisions=5 if kind == Event.DIVIDE else 0)
     rows = rows[plain_scene().hypotheses.event[rows] == kind]
     scene = confirmed(plain_scene(), rows)
@@ -77,7 +73,7 @@ def test_all_of_one_kind(kind: Event) -> None:
     assert not any(f"no {kind.key} was annotated" in note.words for note in found.notes)
 
 
-def circle() -> Scene:
+def circle():
     """Two cells, one cell that both may only move to: found by the solver alone."""
     labels = np.zeros((2, 60, 60), dtype=np.int32)
     labels[0, 10:20, 10:20] = 1
@@ -88,7 +84,7 @@ def circle() -> Scene:
     return run(prepare(movie_of(labels)))
 
 
-def test_a_hidden_contradiction_names_the_annotations() -> None:
+def test_a_hidden_contradiction_names_the_annotations():
     plain = circle()
     h = plain.hypotheses
     excluded = [Event.DISAPPEAR, Event.FALSE, Event.MERGE]
@@ -99,7 +95,7 @@ def test_a_hidden_contradiction_names_the_annotations() -> None:
         run(train_steps(scene))
 
 
-def test_movies_with_other_features() -> None:
+def test_movies_with_other_features():
     first = confirmed(plain_scene(), some_true(3))
     features = first.matrix.features
     fewer = replace(features, features=features.features[:-1])

@@ -18,6 +18,7 @@ from bridgetrack.inference.solve import solve
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
+from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.training_set import TrainingSet, named
 from partition_problems import all_choices, problem_of, random_covers
@@ -44,6 +45,12 @@ def true_columns(seed: int = 1, cells: int = 25, frames: int = 8) -> np.ndarray:
     targets = np.array([(*t, -1)[:2] for _, _, t in rows], dtype=np.int64)
     found = scene.hypotheses.find(Events(event, sources, targets))
     return found[found >= 0]
+
+
+def right(model: Model) -> float:
+    """Share of the true events of that movie that a model finds, without annotations."""
+    chosen = run(track_scene(plain_scene(), model)).solution.chosen
+    return float(chosen[true_columns()].mean())
 
 
 def says(

@@ -1,7 +1,5 @@
 """Fixtures of the plugin's tests: a short movie, controllers without Qt, a viewer with a state."""
 
-from __future__ import annotations
-
 import gc
 import importlib
 import os
@@ -9,7 +7,7 @@ import shutil
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,25 +17,37 @@ import pytest
 from asking_table import Table
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.session.cells import proposals
-from bridgetrack.session.session import Session
 from bridgetrack.ui.annotator import Annotator
 from hand import Hand
 from kept_viewer import KeptViewer, close, open_window
 from pace import Pace
 from session_fixtures import *  # noqa: F403
+from window import plugin, tracked
 
 # Mesa draws with a thread for each core, which costs more than it brings for small windows.
 os.environ.setdefault("LP_NUM_THREADS", "1")
 
 
+def pytest_itemcollected(item):
+    """What napari warns of is its own."""
+    item.add_marker(pytest.mark.filterwarnings("ignore"))
+
+
 @pytest.fixture
-def annotator(session: Session) -> Annotator:
+def qtbot(qtbot):
+    """It waits long: a test that takes longer on a slow machine is no failure."""
+    qtbot.waitUntil = partial(qtbot.waitUntil, timeout=120_000)
+    return qtbot
+
+
+@pytest.fixture
+def annotator(session):
     """Turns pointing on the short movie into answers."""
     return Annotator(session)
 
 
 @pytest.fixture
-def at(session: Session) -> Callable[[int], tuple[int, tuple[float, float]]]:
+def at(session):
     """Frame and position in pixels of a row."""
 
     def place(row):
@@ -48,7 +58,7 @@ def at(session: Session) -> Callable[[int], tuple[int, tuple[float, float]]]:
 
 
 @pytest.fixture
-def row(session: Session, annotator: Annotator) -> int:
+def row(session, annotator):
     """Row of a cell that moves on and could do otherwise."""
     # The annotator was made after the movie was opened; tell it.
     session.scene_changed.emit()
@@ -57,25 +67,25 @@ def row(session: Session, annotator: Annotator) -> int:
 
 
 @pytest.fixture
-def table(session: Session) -> Table:
+def table(session):
     """The controllers of the short movie's questions."""
     return Table(session)
 
 
 @pytest.fixture
-def asked(table: Table) -> Table:
+def asked(table):
     """As `table`, with a question in view."""
     table.annotator.suggest()
     assert table.questions.current is not None
     return table
 
 
-def _has_screen() -> bool:
+def _has_screen():
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or shutil.which("Xvfb"))
 
 
 @pytest.fixture(scope="session")
-def kept() -> Iterator[KeptViewer]:
+def kept():
     """The viewer that tests share one after the other."""
     pytest.importorskip("napari", reason="napari is not installed")
     if not _has_screen():
@@ -86,23 +96,23 @@ def kept() -> Iterator[KeptViewer]:
 
 
 @pytest.fixture
-def viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Any]:
+def viewer(kept, qtbot):
     """A visible viewer without layers."""
     yield kept.lend(lambda: open_window(qtbot))
     kept.clear()
 
 
-def _close_all(made: Iterable[Any]) -> None:
+def _close_all(made):
     for viewer in [each for each in made if hasattr(each, "layers")]:
         close(viewer)
 
 
 @pytest.fixture
-def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[..., Any]]:
+def another_viewer(kept, qtbot):
     """Opens viewers of the test's own; nothing holds on to them once they are closed."""
     made: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def opened(shown: bool = True) -> Any:
+    def opened(shown=True):
         viewer = open_window(qtbot, shown)
         made.update((viewer, viewer.window._qt_viewer))
         return viewer
@@ -114,7 +124,7 @@ def another_viewer(kept: KeptViewer, qtbot: Any) -> Iterator[Callable[..., Any]]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def seldom_collected() -> Iterator[None]:
+def seldom_collected():
     """Viewers are collected when they close; modules are left out, else it is a seventh of all."""
     if find_spec("napari"):
         importlib.import_module("bridgetrack.ui.workflow")
@@ -127,7 +137,7 @@ def seldom_collected() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def all_ended() -> Iterator[None]:
+def all_ended():
     """Work that goes on when the last window has closed is waited for."""
     yield
     for thread in threading.enumerate():
@@ -136,26 +146,26 @@ def all_ended() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def closing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def closing(request, monkeypatch):
     """Windows close at the end of a test without a question, whatever is under way."""
     if find_spec("napari") and "asks_before_closing" not in request.keywords:
         monkeypatch.setattr("bridgetrack.ui.state.may_close", lambda *_: True)
 
 
 @pytest.fixture(autouse=True)
-def quick_eyes(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_eyes(monkeypatch):
     """Tests answer questions as soon as these are there."""
     monkeypatch.setattr("bridgetrack.ui.annotator.GLANCE", 0.0)
 
 
 @pytest.fixture
-def hand(viewer: Any, qtbot: Any) -> Hand:
+def hand(viewer, qtbot):
     """A hand for the viewer's mouse and keyboard."""
     return Hand(viewer, qtbot)
 
 
 @pytest.fixture
-def stack(viewer: Any) -> Any:
+def stack(viewer):
     """A Labels layer of four cells in three dimensions that move to the right."""
     labels = np.zeros((4, 8, 60, 60), dtype=np.uint16)
     for t in range(4):
@@ -165,19 +175,16 @@ def stack(viewer: Any) -> Any:
 
 
 @pytest.fixture
-def open_short(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -> Callable[[], Any]:
+def open_short(viewer, qtbot, pixels):
     """Opens the plugin on the short movie and waits until it is tracked."""
 
-    def opened() -> Any:
-        from bridgetrack.ui.state import state_of
-
+    def opened():
         image, labels = pixels
         scale = (1, 0.645, 0.645)
         viewer.add_image(image, name="short", scale=scale)
         viewer.add_labels(labels.copy(), name="cells", scale=scale)
-        _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-        state = state_of(viewer)
-        qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
+        state, widget = plugin(viewer)
+        tracked(state.session, qtbot)
         qtbot.wait(50)
         return widget
 
@@ -185,13 +192,13 @@ def open_short(viewer: Any, qtbot: Any, pixels: tuple[np.ndarray, np.ndarray]) -
 
 
 @pytest.fixture
-def pace(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pace]:
+def pace(qtbot, monkeypatch):
     """Background work that cannot go on unless the event loop beats."""
     from bridgetrack.ui import background
 
     made, drive = Pace(), background._drive
 
-    def paced(work: Any, *told: Any) -> None:
+    def paced(work, *told):
         drive(lambda: made.wrap(work()), *told)
 
     monkeypatch.setattr(background, "_drive", paced)

@@ -1,7 +1,5 @@
 """Answers by real keys and clicks on the real canvas, in one window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from qtpy.QtCore import QEvent, QPoint, Qt
@@ -16,8 +14,7 @@ from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 from session_fixtures import MIDDLE, chosen_event
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import press, settled, texts_on, undone
 
 
 @pytest.mark.slow
@@ -34,12 +31,10 @@ def test_answers_by_keys_and_clicks(open_short, viewer, hand, qtbot, tmp_path):
         clicks_on_nothing_answer_nothing,
     ):
         widget.open_step(1)
-        while state.session.can_undo:
-            state.session.undo()
+        undone(state.session, qtbot)
         camera_of(viewer).center, camera_of(viewer).zoom = seen
         hand.key("Escape")
         state.annotator.point_at(-1)
-        qtbot.waitUntil(lambda: not state.session.busy("correct", "track"), timeout=20_000)
         part(state, widget, viewer, hand, qtbot, tmp_path)
 
 
@@ -62,7 +57,7 @@ def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
     hand.point(place)
     assert state.annotator.hovered == row
     assert state.annotator.proposals
-    drawn = {str(t) for t in state.canvas.overlay.marks.features["text"]}
+    drawn = texts_on(state)
     assert any("%" in t for t in drawn)
     # On the image as in words.
     names, best = state.session.names, state.annotator.proposals[0].event
@@ -78,7 +73,7 @@ def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
         hand.point(place)
         hand.key(key)
         assert len(state.session.annotations) == 0
-        assert any("? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
+        assert any("? [Enter]" in text for text in texts_on(state))
         hand.key("Return")
         assert [a.events[0].event for a in state.session.annotations] == [event]
         hand.key("Z")
@@ -86,8 +81,7 @@ def answers_are_given_and_undone(state, widget, viewer, hand, qtbot, _):
     hand.key("Escape")
     # Connect by key and click.
     session = state.session
-    # The tracks follow the last undo in the background.
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    settled(session, qtbot)
     target = chosen_event(session.tracking, row).targets[0]
     hand.point(place)
     hand.key("C")
@@ -137,7 +131,7 @@ def an_end_and_a_beginning_are_named(state, widget, viewer, hand, qtbot, tmp_pat
     fates = widget.annotate.fates
     session, annotator = state.session, state.annotator
 
-    def named(letter: str) -> None:
+    def named(letter):
         qtbot.wait(QApplication.keyboardInputInterval() + 100)  # letters before it are of no word
         qtbot.keyClicks(fates, letter)
 
@@ -146,7 +140,7 @@ def an_end_and_a_beginning_are_named(state, widget, viewer, hand, qtbot, tmp_pat
     row, place = moving(state, qtbot)
     hand.click(place)
     named("d")
-    qtbot.waitUntil(lambda: not session.busy("correct"), timeout=20_000)
+    settled(session, qtbot)
     [answer] = session.annotations
     assert (answer.named, answer.events[0].event) == ("death", Event.DISAPPEAR)
     listed = widget.annotate.given.listed
@@ -162,7 +156,7 @@ def an_end_and_a_beginning_are_named(state, widget, viewer, hand, qtbot, tmp_pat
     assert (born.named, born.events[0].event) == ("birth", Event.APPEAR)
 
 
-def empty_place(state, hand) -> tuple[float, float]:
+def empty_place(state, hand):
     """The place in view of the shown frame that is farthest from all cells, in world units."""
     labels = state.canvas.labels
     away = distance_transform_edt(np.asarray(labels.data[state.canvas.frame]) == 0)
@@ -243,5 +237,5 @@ def clicks_and_keys_work_whichever_layer_is_active(state, widget, viewer, hand, 
     widget.open_step(3)
     session.message.emit("error", "this cannot be read")
     assert widget.notice.isVisible()
-    qtbot.mouseClick(widget.track.explore, Qt.MouseButton.LeftButton)
+    press(qtbot, widget.track.explore)
     assert not widget.notice.isVisible()

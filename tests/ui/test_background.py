@@ -1,7 +1,5 @@
 """Work in threads beside the window."""
 
-from __future__ import annotations
-
 import threading
 
 from bridgetrack.errors import InputError
@@ -27,12 +25,12 @@ def test_work_does_not_wait_for_other_work_and_the_latest_of_a_name_counts(qtbot
             work.run("one", lambda k=k: long_work(k), made.append, made.append)
             work.run(f"{k}", lambda: long_work(-1), made.append, made.append)
         work.run("short", short_work, made.append, made.append)
-        qtbot.waitUntil(lambda: made == ["made"], timeout=20_000)
+        qtbot.waitUntil(lambda: made == ["made"])
         work.cancel("3")
     finally:
         end.set()
-    qtbot.waitUntil(lambda: not work.busy("one"), timeout=20_000)
-    qtbot.waitUntil(lambda: len(made) == 21, timeout=20_000)
+    qtbot.waitUntil(lambda: not work.busy("one"))
+    qtbot.waitUntil(lambda: len(made) == 21)
     qtbot.wait(50)
     assert sorted(made[1:]) == [-1] * 19 + [19], "neither cancelled nor replaced work reports"
     assert here != [threading.get_ident()]
@@ -55,7 +53,7 @@ def test_a_failure_is_handed_over_and_closing_ends_all(qtbot):
     work, heard, told = ThreadWork(), [], []
     work.message.connect(lambda *said: told.append(said))
     work.run("failing", failing, heard.append, heard.append)
-    qtbot.waitUntil(lambda: len(heard) == 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(heard) == 1)
     assert isinstance(heard[0], InputError) and told == [("error", "no")]
     assert not work.busy("failing")
     work.run("endless", endless, heard.append, heard.append)

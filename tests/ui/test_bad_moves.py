@@ -1,19 +1,11 @@
 """What people do by mistake loses nothing, and each is answered with a sentence."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-import pytest
-from qtpy.QtCore import Qt
 
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
-
-pytestmark = pytest.mark.filterwarnings("ignore")
-LEFT = Qt.MouseButton.LeftButton
+from window import press_row, settled, tracked, undone
 
 
 def test_what_is_done_by_mistake_is_told_and_loses_nothing(
@@ -26,7 +18,7 @@ def test_what_is_done_by_mistake_is_told_and_loses_nothing(
     deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace)
 
 
-def sure_moves(session: Any) -> list[tuple[int, int, int]]:
+def sure_moves(session):
     """Rows of cells that surely move on, of where they go and of a neighbour's goal."""
     tracking = session.tracking
     h, table = tracking.scene.hypotheses, tracking.scene.detections
@@ -42,7 +34,7 @@ def sure_moves(session: Any) -> list[tuple[int, int, int]]:
     return found
 
 
-def connect(annotator: Any, row: int, target: int, at: Any) -> None:
+def connect(annotator, row, target, at):
     """Say that a cell moves to another."""
     annotator.set_mode(Mode.MOVE)
     annotator.click(*at(row))
@@ -53,34 +45,32 @@ def results_are_written_where_the_movie_is_left_meanwhile(widget, state, qtbot, 
     session = state.session
     widget.open_step(3)
     export = widget.track.export
-    qtbot.waitUntil(export.save.isEnabled, timeout=20_000)
+    qtbot.waitUntil(export.save.isEnabled)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "mine.txt").write_text("not to be lost")
     export.write(tmp_path / "taken")
-    qtbot.waitUntil(lambda: "taken" in widget.notice.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: "taken" in widget.notice.text())
     assert not export.words.text(), "it is said once"
     export.write(tmp_path / "out")
     pace.held = True
     widget.segment.source.labels.choose(None)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: session.movie is None)
     export.write(tmp_path / "other")
     pace.held = False
     told = f"Written to {tmp_path / 'out'}"
-    qtbot.waitUntil(lambda: told in export.words.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: told in export.words.text())
     assert (tmp_path / "out" / "tracks.csv").exists()
     assert not (tmp_path / "other").exists()
 
 
 def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
     widget.segment.source.labels.choose(viewer.layers["cells"])
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
-    while state.session.can_undo:
-        state.session.undo()
-    qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
+    tracked(state.session, qtbot)
+    undone(state.session, qtbot)
     session, panel, answers = state.session, widget.train, widget.annotate.given
     table = session.scene.detections.table
 
-    def at(row: int) -> tuple[int, tuple[float, float]]:
+    def at(row):
         return int(table["frame"][row]), (float(table["y"][row]), float(table["x"][row]))
 
     moves = sure_moves(session)
@@ -90,11 +80,11 @@ def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
     for row, target, _ in right[:8]:
         connect(state.annotator, row, target, at)
     state.annotator.set_mode(Mode.REVIEW)
-    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    settled(session, qtbot)
     widget.open_step(2)
     assert not panel.doubt.isVisible()
     panel.go.click()
-    qtbot.waitUntil(lambda: state.session.trainer.training is not None, timeout=120_000)
+    qtbot.waitUntil(lambda: state.session.trainer.training is not None)
     assert panel.doubt.text().startswith("1 answer looks unusual") and panel.doubt.isVisible()
 
     widget.open_step(1)
@@ -102,8 +92,7 @@ def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
     said = [answers.listed.words(answer) for answer in answers.listed.answers]
     assert [k for k, words in enumerate(said) if "⚠" in words] == [0]
     widget.annotate.tabs.setCurrentIndex(2)
-    place = answers.visualRect(answers.listed.index(0)).center()
-    qtbot.mouseClick(answers.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    press_row(qtbot, answers, 0)
     assert viewer.dims.current_step[0] == answer.cells[0].frame
     widget.annotate.remove.click()
     assert answer.id not in session.annotations
@@ -115,19 +104,19 @@ def a_slip_is_shown_and_leads_to_its_cell(widget, state, viewer, qtbot):
 
 def deleting_the_cells_during_training_ends_it(widget, state, viewer, qtbot, pace):
     session, layer = state.session, viewer.layers["cells"]
-    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=20_000)
+    settled(session, qtbot)
     given, path, learned = list(session.annotations), session.answers.path, session.model
     pace.held = True
     widget.train.go.click()
-    qtbot.waitUntil(lambda: session.trainer.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: session.trainer.busy)
     viewer.layers.remove(layer)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: session.movie is None)
     assert "Training ended before it was done" in widget.notice.text()
     assert "“cells” was deleted" in widget.notice.text()
     assert "step 1" in widget.next_words.text() and not session.trainer.busy
     pace.held = False
     viewer.add_layer(layer)
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    tracked(session, qtbot)
     assert session.answers.path == path and list(session.annotations) == given
     assert session.model.name == learned.name and not session.trainer.busy
 

@@ -1,11 +1,6 @@
 """Movies, masks and tables are brought by dropping, by the buttons of step 1 and by the command."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,13 +27,13 @@ from bridgetrack.ui.layers import path_of, role_of, tags_of
 from bridgetrack.ui.segment_panel import ask_open
 from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
+from window import tracked
 
-pytestmark = pytest.mark.filterwarnings("ignore")
 CLICK = Qt.MouseButton.LeftButton
 
 
 @pytest.fixture
-def files(pixels, tmp_path: Path) -> dict[str, Path]:
+def files(pixels, tmp_path):
     """Three frames of a part of the sample as files of many kinds."""
     image, labels = (frames[:3, 60:200, 60:200] for frames in pixels)
     for name, frames in (("frames", image), ("masks", labels.astype(np.uint16))):
@@ -56,7 +51,7 @@ def files(pixels, tmp_path: Path) -> dict[str, Path]:
     return named | {name: tmp_path / name for name in ("frames", "masks")}
 
 
-def drop(viewer, path: Path) -> None:
+def drop(viewer, path):
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile(str(path))])
     canvas = viewer.window._qt_viewer
@@ -66,10 +61,10 @@ def drop(viewer, path: Path) -> None:
 
 
 @contextmanager
-def choosing(name: str) -> Iterator[None]:
+def choosing(name):
     """Choose a reader in the questions that napari asks meanwhile."""
 
-    def click() -> None:
+    def click():
         dialog = QApplication.activeModalWidget()
         if dialog is None:
             return
@@ -85,7 +80,7 @@ def choosing(name: str) -> Iterator[None]:
     looking.stop()
 
 
-def chosen(widget, kind: str):
+def chosen(widget, kind):
     return getattr(widget.segment.source, kind).layer
 
 
@@ -94,24 +89,24 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
     state = state_of(viewer)
     beside: list[bool] = []
 
-    def dropping(path: Path) -> None:
+    def dropping(path):
         """Drop in an event of the window, as a mouse does; nothing is read when it returns."""
         n, before = len(viewer.layers), len(beside)
 
-        def act() -> None:
+        def act():
             drop(viewer, path)
             beside.append(state.elsewhere.busy("open") and len(viewer.layers) == n)
 
         with choosing("Bridgetrack"):
             QTimer.singleShot(0, act)
-            qtbot.waitUntil(lambda: len(beside) > before, timeout=20_000)
-        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"), timeout=20_000)
+            qtbot.waitUntil(lambda: len(beside) > before)
+        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"))
 
     dropping(files["frames"])
     assert chosen(widget, "image").name == "frames" and chosen(widget, "labels") is None
     masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files)
     dropping(files["masks"])
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked(state.session, qtbot)
     assert chosen(widget, "labels").name == "masks"
     assert type(chosen(widget, "labels")).__name__ == "Labels"
     there = list(viewer.layers)
@@ -139,7 +134,7 @@ def test_what_is_dropped_is_read_beside_the_window(viewer, qtbot, files):
 def masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files):
     state, source = state_of(viewer), widget.segment.source
     drop(viewer, files["stack"])
-    qtbot.waitUntil(lambda: len(viewer.layers) > 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(viewer.layers) > 1)
     taken = viewer.layers["cells"]
     assert type(taken).__name__ == "Image"
     qtbot.wait(100)
@@ -149,7 +144,7 @@ def masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files):
     assert words[1:] == ["cells (use as cells)"]
     source.labels.setFocus()
     qtbot.keyClick(source.labels, Qt.Key.Key_Down)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked(state.session, qtbot)
     made = chosen(widget, "labels")
     assert type(made).__name__ == "Labels" and not taken.visible
     np.testing.assert_array_equal(made.data, taken.data)
@@ -157,11 +152,11 @@ def masks_that_napari_took_for_an_image_are_used(viewer, widget, qtbot, files):
     # So are whole numbers that were written as floats, in a layer or a file.
     theirs = viewer.add_image(taken.data.astype(np.float32), name="theirs")
     source.labels.choose(theirs)
-    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells", timeout=20_000)
+    qtbot.waitUntil(lambda: chosen(widget, "labels").name == "theirs cells")
     np.testing.assert_array_equal(chosen(widget, "labels").data, taken.data)
     for layer in (chosen(widget, "labels"), theirs, made, taken):
         viewer.layers.remove(layer)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.movie is None)
     floats = files["stack"].with_name("floats.tif")
     tifffile.imwrite(floats, theirs.data, metadata={"axes": "TYX"})
     [(data, _, kind)] = layers_of(floats)
@@ -184,19 +179,19 @@ def test_the_command_opens_whatever_it_is_given(viewer, qtbot, files):
     broken = files["table"].with_name("broken.csv")
     broken.write_text("name,colour\ncat,black\n")
 
-    def opened(*given: Path | None) -> Any:
+    def opened(*given):
         viewer.layers.clear()
-        qtbot.waitUntil(lambda: state_of(viewer).session.movie is None, timeout=20_000)
+        qtbot.waitUntil(lambda: state_of(viewer).session.movie is None)
         widget = fill(viewer, *given)
         files_of = state_of(viewer).elsewhere
         assert files_of.busy("open") and not viewer.layers, "the window is there at once"
-        qtbot.waitUntil(lambda: not files_of.busy("open"), timeout=20_000)
+        qtbot.waitUntil(lambda: not files_of.busy("open"))
         return widget
 
     widget = opened(broken, None)
     assert not viewer.layers and "broken.csv" in widget.notice.text()
     opened(files["store"], None)
-    qtbot.waitUntil(lambda: state_of(viewer).session.tracking is not None, timeout=60_000)
+    tracked(state_of(viewer).session, qtbot)
     assert chosen(widget, "labels").name == "cells"
     assert tags_of(chosen(widget, "labels"))["role"] == "labels"
     widget = opened(files["frames"], files["table"])
@@ -224,7 +219,7 @@ def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot
     tifffile.imwrite(movie, both, imagej=True, metadata={"axes": "TCYX"})
     widget = fill(viewer, movie, files["masks"] / "t000.tif")
     state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked(state.session, qtbot)
     first, second = (x for x in viewer.layers if role_of(x) == "image")
     assert chosen(widget, "image") is first
     assert str(second.blending) == "additive" and first.name != second.name
@@ -233,7 +228,7 @@ def test_every_channel_of_a_movie_is_there_and_the_first_is_chosen(viewer, qtbot
     # The cells are those of the movie, whichever of its channels shows them.
     cells = chosen(widget, "labels")
     widget.segment.source.image.choose(second)
-    qtbot.waitUntil(lambda: state.session.movie.layers[0] is second, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.movie.layers[0] is second)
     assert chosen(widget, "labels") is cells
     np.testing.assert_array_equal(state.session.movie.image.frame(1)[0], both[1, 1])
     # A project keeps the channel that was chosen.
@@ -250,15 +245,15 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     widget = fill(viewer, None, None)
     state = state_of(viewer)
 
-    def answering(answer) -> None:
+    def answering(answer):
         QTimer.singleShot(200, lambda: answer(QApplication.activeModalWidget()))
         qtbot.mouseClick(widget.segment.open, CLICK)
 
-    def press(dialog, kind) -> None:
+    def press(dialog, kind):
         [buttons] = dialog.findChildren(QDialogButtonBox)
         qtbot.mouseClick(buttons.button(kind), CLICK)
 
-    def naming(dialog) -> None:
+    def naming(dialog):
         choices = dialog.findChildren(QComboBox)
         for choice, words in zip(choices, ("bild", "oben", "links"), strict=False):
             choice.setFocus()
@@ -269,10 +264,10 @@ def test_columns_that_nobody_knows_are_named_in_a_dialog(viewer, qtbot, tmp_path
     qtbot.wait(100)
     assert not len(viewer.layers), "nobody said what they are"
     answering(lambda dialog: press(dialog, QDialogButtonBox.StandardButton.Ok))
-    qtbot.waitUntil(lambda: "column" in widget.notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "column" in widget.notice.text())
     assert not len(viewer.layers)
     answering(naming)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    tracked(state.session, qtbot)
     cells = state.session.scene.detections
     assert len(cells) == 9 and cells.table["y"].tolist()[:3] == [10, 20, 30]
 
@@ -283,7 +278,7 @@ def test_masks_and_their_movie_opened_one_after_the_other_are_measured_once(view
     session.movie_changed.connect(lambda: opened.append(session.movie))
     for name in ("masks", "frames"):
         widget.segment.bring(name, lambda path=files[name]: layers_of(path))
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+    tracked(session, qtbot)
     assert [tuple(layer.name for layer in movie.layers) for movie in opened] == [
         ("frames", "masks")
     ]
@@ -294,13 +289,13 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     widget = fill(viewer, None, None)
     state, actions = state_of(viewer), []
 
-    def press(target) -> None:
-        qtbot.waitUntil(lambda: target.isVisible() and target.isEnabled(), timeout=60_000)
+    def press(target):
+        qtbot.waitUntil(lambda: target.isVisible() and target.isEnabled())
         actions.append(target.text())
         qtbot.mouseClick(target, CLICK)
 
-    def open_file(path: Path) -> None:
-        def choose() -> None:
+    def open_file(path):
+        def choose():
             dialog = QApplication.activeModalWidget()
             if dialog is not None:
                 dialog.findChild(QLineEdit).setText(str(path))
@@ -313,21 +308,19 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
         press(widget.segment.open)
         looking.stop()
         assert state.elsewhere.busy("open"), "not in the window's thread"
-        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"), timeout=20_000)
+        qtbot.waitUntil(lambda: not state.elsewhere.busy("open"))
 
-    def tracked(name: str) -> None:
-        qtbot.waitUntil(lambda: chosen(widget, "labels").name == name, timeout=60_000)
-        qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    def tracked(name):
+        qtbot.waitUntil(lambda: chosen(widget, "labels").name == name)
+        tracked(state.session, qtbot)
 
-    def export(name: str) -> int:
+    def export(name):
         press(widget.tabs[3])
         box = widget.track.export
         press(box.save)
-        qtbot.waitUntil((tmp_path / f"{name}_tracks" / "tracks.csv").is_file, timeout=60_000)
-        qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
-        qtbot.waitUntil(
-            lambda: box.words.visibleRegion().boundingRect() == box.words.rect(), timeout=20_000
-        )
+        qtbot.waitUntil((tmp_path / f"{name}_tracks" / "tracks.csv").is_file)
+        qtbot.waitUntil(lambda: "Written" in box.words.text())
+        qtbot.waitUntil(lambda: box.words.visibleRegion().boundingRect() == box.words.rect())
         widget.open_step(0)
         return len(actions)
 
@@ -335,7 +328,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     tifffile.imwrite(raw, pixels[0][:2, 100:220, 100:220], photometric="minisblack")
     open_file(raw)
     press(widget.segment.find.go)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=120_000)
+    tracked(state.session, qtbot)
     assert export("raw") <= 5, actions
     state.session.forget()
     viewer.layers.clear()
@@ -352,7 +345,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     widget.open_step(3)
     assert not box.replaced.isVisible()
     state.session.tracker.track()
-    qtbot.waitUntil(box.replaced.isVisible, timeout=20_000)
+    qtbot.waitUntil(box.replaced.isVisible)
     folder = tmp_path / "spots_tracks"
     assert box.replaced.text() == f"Export replaces the earlier result in {folder}."
     assert "Written" not in box.words.text()
@@ -360,16 +353,16 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(tmp_path / "masks"))
     widget.open_step(3)
     press(widget.track.export.elsewhere)
-    qtbot.waitUntil((tmp_path / "masks" / "spots_tracks" / "tracks.csv").is_file, timeout=60_000)
+    qtbot.waitUntil((tmp_path / "masks" / "spots_tracks" / "tracks.csv").is_file)
     # A frame opens its folder; cells are those of one movie, and not of another that is opened.
     widget.open_step(0)
     open_file(files["frames"] / "t001.tif")
-    qtbot.waitUntil(lambda: chosen(widget, "image") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: chosen(widget, "image") is not None)
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
     tracked("spots")
     tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
     open_file(second)
-    qtbot.waitUntil(lambda: state.session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.movie is None)
     assert chosen(widget, "image").name == "second" and chosen(widget, "labels") is None
     assert "belongs to “frames”; select it above" in widget.segment.summary.text()
     assert not viewer.layers["frames"].visible
@@ -381,12 +374,12 @@ def test_the_folder_of_a_project_is_opened_as_it_is(viewer, qtbot, files, tmp_pa
     session = state_of(viewer).session
     with choosing("Bridgetrack"):
         QTimer.singleShot(0, lambda: drop(viewer, folder))
-        qtbot.waitUntil(lambda: session.tracking is not None, timeout=60_000)
+        tracked(session, qtbot)
     assert session.project.path == folder
     # In the dialog: chosen, or gone into.
     for go in ("choose", "enter"):
 
-        def act(go: str = go) -> None:
+        def act(go=go):
             dialog = QApplication.activeModalWidget()
             if go == "choose":
                 dialog.findChild(QLineEdit).setText(str(folder))

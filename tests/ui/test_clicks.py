@@ -1,7 +1,5 @@
 """Pointing at cells makes answers, without a window."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -118,12 +116,12 @@ def test_acts_at_the_wrong_moment_say_so_and_record_nothing(
     frame, place = at(row)
     later = int(np.flatnonzero(session.scene.detections.frame == 1)[0])
 
-    def connect(*clicks) -> None:
+    def connect(*clicks):
         annotator.set_mode(Mode.MOVE)
         for click in clicks:
             annotator.click(*click)
 
-    def take_over() -> None:
+    def take_over():
         with session.telling():
             session.edits.take_over(far)
 

@@ -1,7 +1,5 @@
 """The table of tracks, family trees, plots and colours, linked with the image."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyqtgraph as pg
 import pytest
@@ -13,8 +11,8 @@ from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.state import CloseGuard, state_of
 from session_fixtures import MIDDLE
+from window import settled
 
-pytestmark = pytest.mark.filterwarnings("ignore")
 LEFT = Qt.MouseButton.LeftButton
 
 
@@ -31,13 +29,13 @@ def opened(open_short, viewer, qtbot):
     viewer.layers.events.inserted.connect(change)
     viewer.window.resize(1366, 768)
     widget.open_step(3)  # shows them, without a button
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None)
     viewer.layers.events.inserted.disconnect(change)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks").visible, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks").visible)
     widget.track.explore.click()
     [panel] = widget.window().findChildren(ExplorePanel)
-    qtbot.waitUntil(lambda: panel.numbers is not None, timeout=20_000)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.numbers is not None)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None)
     qtbot.wait(200)
     widget.track.explore.click()
     docks = [d for d in widget.window().findChildren(QDockWidget) if NAME in d.windowTitle()]
@@ -121,12 +119,9 @@ def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
     there = tuple(inside[len(inside) // 2].tolist())
     assert layer.data[3][there] > 0
 
-    def settled() -> bool:
-        return session.tracking is not None and not session.busy("measure", "track")
-
     session.mend("remove", 3, tuple(map(float, there)))
-    qtbot.waitUntil(settled, timeout=60_000)
-    qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0, timeout=20_000)
+    settled(session, qtbot)
+    qtbot.waitUntil(lambda: int(layer.data[3][there]) == 0)
     assert drawn_as(layer, session.tracking, 3)
     # The colours go and come.
     widget.open_step(1)
@@ -135,15 +130,14 @@ def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
     assert find_role(viewer.layers, "coloured").visible
     viewer.layers.remove(find_role(viewer.layers, "coloured"))
     state.session.tracker.track()
-    qtbot.waitUntil(lambda: not state.session.busy("track"), timeout=20_000)
+    qtbot.waitUntil(lambda: not state.session.busy("track"))
     assert find_role(viewer.layers, "coloured") is None, "who deletes it does not want it back"
     widget.open_step(0)
     widget.open_step(3)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "coloured") is not None)
     session.undo()
-    qtbot.waitUntil(
-        lambda: settled() and panel.numbers.tracks is session.tracking.tracks, timeout=60_000
-    )
+    settled(session, qtbot)
+    qtbot.waitUntil(lambda: panel.numbers.tracks is session.tracking.tracks)
 
 
 def trees_plots_and_colours(opened, viewer, qtbot):
@@ -158,20 +152,20 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     frame = int(branch["start"]) + 2
     track = int(branch["track_id"])
 
-    def chosen_by_a_click() -> bool:
+    def chosen_by_a_click():
         qtbot.wait(600)  # the layout; and else it is a double click
         spot = panel.tree.plotItem.vb.mapViewToScene(QPointF(branch["x"], frame))
         qtbot.mouseClick(panel.tree.viewport(), LEFT, pos=panel.tree.mapFromScene(spot))
         return state.looks.chosen == (track,)
 
-    qtbot.waitUntil(chosen_by_a_click, timeout=20_000)
+    qtbot.waitUntil(chosen_by_a_click)
     assert state.canvas.frame == frame and selected(panel) == [track]
     # One choice of colours for lines, cells and trees; along the tracks where it changes.
     layer, cells = find_role(viewer.layers, "tracks"), find_role(viewer.layers, "coloured")
     for by in ("certainty", "generation", "area"):
         before = cells.colormap
         step.colour.setCurrentIndex(step.colour.findData(by))
-        qtbot.waitUntil(lambda before=before: cells.colormap is not before, timeout=20_000)
+        qtbot.waitUntil(lambda before=before: cells.colormap is not before)
         found = colouring(tracks, by)
         assert np.allclose(layer.track_colors[:, :3], found.colours, atol=1e-3)
         here = nodes[nodes["frame"] == 3]
@@ -211,12 +205,12 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     mother = int(event["sources"][0])
     state.annotator.select(mother)
     state.annotator.reject()
-    qtbot.waitUntil(lambda: panel.numbers is not before, timeout=20_000)
-    qtbot.waitUntil(lambda: not np.array_equal(layer.data, lines), timeout=20_000)
+    qtbot.waitUntil(lambda: panel.numbers is not before)
+    qtbot.waitUntil(lambda: not np.array_equal(layer.data, lines))
     assert panel.numbers.tracks is session.tracking.tracks
     assert panel.list.listed.rowCount() == session.tracking.tracks.n_tracks
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: panel.numbers is None, timeout=20_000)
+    qtbot.waitUntil(lambda: panel.numbers is None)
     assert panel.list.listed.rowCount() == 0 and not panel.tabs.isEnabled()
     assert find_role(viewer.layers, "coloured") is None
     assert "no tracks" in panel.hint.text()

@@ -1,7 +1,5 @@
 """Readers, writers and sample data, as napari calls them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shutil import copyfile
 

@@ -1,7 +1,5 @@
 """Cells are found with their tracks, answers about masks hold when they are found again."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -16,10 +14,8 @@ from bridgetrack.pipeline.finding import Finding
 from bridgetrack.progress import run
 from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.ui.layers import FOUND, find_role
-from bridgetrack.ui.state import state_of
 from drawn_movie import colony
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import middle, plugin, press, press_row, settled, undone
 
 
 @pytest.fixture
@@ -32,10 +28,9 @@ def image(whole_pixels):
 def opened(viewer, qtbot, image):
     """State and workflow of a viewer with a movie whose cells are not known."""
     viewer.add_image(image, name="part")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    state = state_of(viewer)
+    opened = plugin(viewer)
     qtbot.wait(50)
-    return state, widget
+    return opened
 
 
 def found(state, widget, qtbot):
@@ -43,29 +38,10 @@ def found(state, widget, qtbot):
     before = widget.segment.source.labels.layer
     widget.segment.find.go.click()
     source = widget.segment.source.labels
-    qtbot.waitUntil(lambda: source.layer not in (None, before), timeout=120_000)
-    settled(state, qtbot, source.layer)
+    qtbot.waitUntil(lambda: source.layer not in (None, before))
+    settled(state.session, qtbot)
+    assert state.session.movie.layers[1] is source.layer
     return source.layer
-
-
-def settled(state, qtbot, layer):
-    session = state.session
-    qtbot.waitUntil(
-        lambda: (
-            session.movie is not None
-            and session.movie.layers[1] is layer
-            and session.tracking is not None
-            and not session.busy("measure", "track", "choose")
-        ),
-        timeout=60_000,
-    )
-    qtbot.wait(20)
-
-
-def middle(mask):
-    """A pixel inside, near the centroid."""
-    inside = np.argwhere(mask)
-    return inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()]
 
 
 def central(frame):
@@ -87,7 +63,7 @@ def test_cells_are_found_with_a_preview_and_what_is_said_of_them_holds(
     session = state.session
     there = middle(first.data[1] == central(first.data[1]))
     session.mend("remove", 1, tuple(there.tolist()))
-    settled(state, qtbot, first)
+    settled(state.session, qtbot)
     answers = session.masks.answers
     second = found(state, widget, qtbot)
     assert second is not first
@@ -99,7 +75,7 @@ def a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels):
     find = widget.segment.find
     assert widget.segment.source.labels.layer is None
     find.live.setChecked(True)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None)
 
     def seen():
         return find_role(viewer.layers, "preview").data
@@ -108,7 +84,7 @@ def a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels):
     many, n_true = before.max(), len(np.unique(whole_pixels[1][0, 100:240, 100:240])) - 1
     assert 0.6 * n_true < many < 1.4 * n_true
     find.faint.value = 0
-    qtbot.waitUntil(lambda: not np.array_equal(seen(), before), timeout=20_000)
+    qtbot.waitUntil(lambda: not np.array_equal(seen(), before))
     find.faint.value = 0.5
 
 
@@ -117,7 +93,7 @@ def sections_opened_later_are_not_squashed(widget, viewer, qtbot):
     find = widget.segment.find
     widget.segment.finding.open()
     qtbot.wait(200)
-    qtbot.mouseClick(widget.segment.more.head, Qt.MouseButton.LeftButton)
+    press(qtbot, widget.segment.more.head)
     qtbot.wait(700)
     for part in (find.size.native, find.split.native, find.expert):
         assert part.height() >= part.sizeHint().height()
@@ -136,38 +112,35 @@ def test_answers_about_masks_are_listed_and_masks_chosen_again(opened, viewer, h
         hand.point(middle(layer.data[t] == central(layer.data[t])))
         hand.key("E")
         hand.key("Return")
-        settled(state, qtbot, layer)
-    qtbot.waitUntil(lambda: table.listed.rowCount() == 2, timeout=20_000)
+        settled(state.session, qtbot)
+    qtbot.waitUntil(lambda: table.listed.rowCount() == 2)
     assert widget.next_words.text().startswith("0 of about 20 answers and 2 about masks;")
     listed = table.listed
     # The latest first, also of those that were given within a second.
     rows = [listed.data(listed.index(k)) for k in range(2)]
     assert rows == [f"− frame {t}: this is not a cell" for t in (1, 0)]
     widget.annotate.tabs.setCurrentIndex(2)
-    place = table.visualRect(listed.index(1)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    press_row(qtbot, table, 1)
     assert state.canvas.frame == 0
     gone = layer.data.copy()
-    qtbot.mouseClick(widget.annotate.remove, Qt.MouseButton.LeftButton)
+    press(qtbot, widget.annotate.remove)
     np.testing.assert_array_equal(layer.data[0], before[0])
     np.testing.assert_array_equal(layer.data[1], gone[1])
-    while state.session.can_undo:
-        state.session.undo()
-    settled(state, qtbot, layer)
+    undone(state.session, qtbot)
     # Masks are chosen again by the button, and undo brings the earlier back.
     lost = layer.data[2] == central(layer.data[2])
     layer.data[2][lost] = 0  # as if it had not been found
     state.session.tracker.measure(touched={2})
-    settled(state, qtbot, layer)
+    settled(state.session, qtbot)
     before = layer.data.copy()
-    qtbot.waitUntil(widget.annotate.again.isEnabled, timeout=20_000)
-    qtbot.mouseClick(widget.annotate.again, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: not state.session.busy("choose"), timeout=120_000)
-    settled(state, qtbot, layer)
+    qtbot.waitUntil(widget.annotate.again.isEnabled)
+    press(qtbot, widget.annotate.again)
+    qtbot.waitUntil(lambda: not state.session.busy("choose"))
+    settled(state.session, qtbot)
     assert (layer.data[2][lost] > 0).mean() > 0.6
     hand.key("Z")
     np.testing.assert_array_equal(layer.data, before)
-    settled(state, qtbot, layer)
+    settled(state.session, qtbot)
 
 
 def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtbot, monkeypatch):
@@ -182,12 +155,12 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
         looked.append(t)
         return real(job, t)
 
-    def two_frames_are_shown() -> None:
+    def two_frames_are_shown():
         looked.clear()
         held.clear()
         find.go.click()
-        qtbot.waitUntil(lambda: find_role(viewer.layers, FOUND) is not None, timeout=60_000)
-        qtbot.waitUntil(lambda: len(looked) == 2, timeout=60_000)
+        qtbot.waitUntil(lambda: find_role(viewer.layers, FOUND) is not None)
+        qtbot.waitUntil(lambda: len(looked) == 2)
         shown = find_role(viewer.layers, FOUND)
         assert shown.data.any() and shown not in source
 
@@ -197,7 +170,7 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
     two_frames_are_shown()
     qtbot.wait(50)
     assert widget.work.isVisible() and widget.stack.geometry() == place, "nothing moves"
-    qtbot.mouseClick(widget.work.stop, Qt.MouseButton.LeftButton)
+    press(qtbot, widget.work.stop)
     assert not state.session.busy("segment"), "it is over as soon as the button is released"
     held.set()
     qtbot.waitUntil(lambda: len(looked) == 3)
@@ -212,7 +185,7 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
     session = state.session
     # what gives None counts as met
     both = (other, cells)
-    qtbot.waitUntil(lambda: bool(session.movie and session.movie.layers == both), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(session.movie and session.movie.layers == both))
     assert not session.busy("segment")
     assert "The search for the cells of “part” ended" in widget.notice.text()
     held.set()
@@ -220,7 +193,7 @@ def test_a_search_shows_what_it_finds_and_can_be_left(opened, viewer, image, qtb
 
 def looked_for(state, find, qtbot):
     """The settings that cells are looked for with, once that begins; it is ended there."""
-    qtbot.waitUntil(lambda: state.session.busy("segment"), timeout=60_000)
+    qtbot.waitUntil(lambda: state.session.busy("segment"))
     state.session.cancel("segment")
     return find._search.finding.settings
 

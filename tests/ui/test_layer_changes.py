@@ -1,7 +1,5 @@
 """Layers that other programs and keys change are followed: pixels, extent and scale."""
 
-from __future__ import annotations
-
 import threading
 from functools import partialmethod
 
@@ -12,15 +10,13 @@ from qtpy.QtCore import Qt
 from bridgetrack.movie import Movie
 from bridgetrack.session.project import JOB
 from bridgetrack.ui.state import state_of
-
-pytestmark = pytest.mark.filterwarnings("ignore")
-
+from window import plugin, settled, tracked
 
 ELSEWHERE = ("bridgetrack look", f"bridgetrack {JOB}")
 """Threads that go through all frames now and then, whatever is painted meanwhile."""
 
 
-def cells_of(labels) -> int:
+def cells_of(labels):
     return sum(len(np.unique(frame)) - 1 for frame in labels)
 
 
@@ -37,25 +33,25 @@ def test_layers_that_others_change_are_followed(
     cells.mode = "pan_zoom"
     viewer.layers.selection.active = cells
     hand.key("Z", control=True)
-    qtbot.waitUntil(lambda: len(session.scene.detections) == before, timeout=20_000)
-    qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before)
+    settled(session, qtbot)
     # In place, by a script.
     [label, *_] = np.unique(cells.data[1])[1:]
     cells.data[1][cells.data[1] == label] = 0
     cells.refresh()
-    qtbot.waitUntil(lambda: len(session.scene.detections) == before - 1, timeout=20_000)
+    qtbot.waitUntil(lambda: len(session.scene.detections) == before - 1)
     # Other pixels.
     half = np.where(cells.data > np.median(cells.data[cells.data > 0]), cells.data, 0)
     cells.data = half
     qtbot.waitUntil(lambda: session.tracking is not None and
-                    len(session.scene.detections) == cells_of(half), timeout=20_000)  # fmt: skip
+                    len(session.scene.detections) == cells_of(half))  # fmt: skip
     # Fewer frames: first of the cells alone, which are then those of another movie.
     cells.data = half[:4]
     words = "they must be the same: choose the cells of this movie"
-    qtbot.waitUntil(lambda: words in widget.segment.source.notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: words in widget.segment.source.notice.text())
     assert session.movie is None
     image.data = image.data[:4]
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: session.tracking is not None)
     assert session.scene.detections.geometry.n_frames == 4
     assert len(session.scene.detections) == cells_of(half[:4])
     assert not widget.segment.source.notice.isVisible()
@@ -66,38 +62,30 @@ def test_layers_that_others_change_are_followed(
     image.scale = cells.scale = (1, 2 * before, 2 * before)
     wanted = pytest.approx(2 * before)
     qtbot.waitUntil(lambda: session.tracking is not None and
-                    session.movie.geometry.scale[-1] == wanted, timeout=20_000)  # fmt: skip
+                    session.movie.geometry.scale[-1] == wanted)  # fmt: skip
     assert session.scene.detections.table["area"][row] == pytest.approx(area)
     assert session.scene.detections.geometry.scale[-1] == wanted
     # Cells that were deleted, and cells that are none, are told.
     viewer.layers.remove(cells)
-    qtbot.waitUntil(lambda: session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: session.movie is None)
     assert "“cells” was deleted" in widget.notice.text()
     assert "answers are saved" in widget.notice.text()
     none = viewer.add_labels(np.zeros(image.data.shape, np.uint8), name="nothing")
     widget.segment.source.labels.choose(none)
-    qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "✕ there is no cell in any" in widget.notice.text())
     assert "cannot be tracked" in widget.next_words.text()
     # What went wrong is over once something works.
     again = viewer.add_labels(cells.data, name="again", scale=cells.scale)
     widget.segment.source.labels.choose(again)
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: session.tracking is not None)
     assert not widget.notice.isVisible() and widget.next_words.text().startswith("Ready")
 
 
-def write(qtbot, field, words: str) -> None:
+def write(qtbot, field, words):
     field.setFocus()
     field.selectAll()
     qtbot.keyClicks(field, words)
     qtbot.keyClick(field, Qt.Key.Key_Tab)
-
-
-def settled(state, qtbot) -> None:
-    qtbot.waitUntil(
-        lambda: state.session.tracking is not None
-        and not state.session.busy("measure", "track", "correct"),
-        timeout=60_000,
-    )  # fmt: skip
 
 
 def a_scale_that_is_typed_is_used_and_answers_stay(widget, viewer, qtbot, tmp_path):
@@ -108,7 +96,7 @@ def a_scale_that_is_typed_is_used_and_answers_stay(widget, viewer, qtbot, tmp_pa
     assert box.words.text() == "Tables and speeds are in micrometres and frames."
     state.annotator.select(3)
     state.annotator.accept()
-    settled(state, qtbot)
+    settled(state.session, qtbot)
     answers = list(state.session.annotations)
     before = state.session.tracking.tracks.nodes
     where = {"scale": (1, 0.645, 0.645), "metadata": {}}
@@ -116,11 +104,11 @@ def a_scale_that_is_typed_is_used_and_answers_stay(widget, viewer, qtbot, tmp_pa
     apart = viewer.add_image(np.zeros((3, 8, 8)), name="another", scale=(1, 3, 3))
     write(qtbot, box.pixel, "0.5")
     write(qtbot, box.minutes, "10")
-    qtbot.waitUntil(lambda: state.session.movie.geometry.frame_interval == 10, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.movie.geometry.frame_interval == 10)
     assert channel.scale.tolist() == [1, 0.5, 0.5], "channels stay on each other"
     assert apart.scale.tolist() == [1, 3, 3]
     viewer.layers.remove(apart)
-    settled(state, qtbot)
+    settled(state.session, qtbot)
     geometry = state.session.movie.geometry
     assert geometry.scale == (0.5, 0.5) and geometry.unit == "micrometer"
     assert geometry.frame_interval == 10
@@ -135,10 +123,8 @@ def painting_measures_one_frame_again(session, viewer, hand, cells, qtbot):
     before, read = len(session.scene.detections), []
 
     def measured(n):
-        qtbot.waitUntil(
-            lambda: session.scene and len(session.scene.detections) == n, timeout=20_000
-        )
-        qtbot.waitUntil(lambda: not session.busy("measure", "track"), timeout=20_000)
+        qtbot.waitUntil(lambda: session.scene and len(session.scene.detections) == n)
+        settled(session, qtbot)
         assert viewer.layers.selection.active is cells, "the tool stays in the hand"
 
     viewer.layers.selection.active = cells
@@ -171,9 +157,8 @@ def test_a_movie_whose_last_axis_is_time_is_asked_about(viewer, qtbot, pixels, m
     )
     viewer.add_image(image, name="short")
     viewer.add_labels(labels.copy(), name="cells")
-    viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    session = state_of(viewer).session
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    session = plugin(viewer)[0].session
+    tracked(session, qtbot)
     geometry = session.scene.detections.geometry
     assert (geometry.n_frames, *geometry.shape) == part[0].shape
     assert len(asked) == 1 and "Is time the last axis (5 frames of" in asked[0]

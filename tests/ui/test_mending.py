@@ -1,16 +1,13 @@
 """Masks mended with real keys and clicks on the real canvas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from bridgetrack.errors import InputError
 from bridgetrack.regions.mend import MendKind, pixels_of
 from bridgetrack.ui.picking import Mode, Picking
-from bridgetrack.ui.state import state_of
+from window import middle, plugin, settled, texts_on, tracked, undone
 
-pytestmark = pytest.mark.filterwarnings("ignore")
 SCALE = 0.645
 T, FRAMES = 1, slice(1, 4)
 
@@ -59,34 +56,16 @@ def opened(viewer, qtbot, whole_pixels, pair):
     part[part == pair[1]] = pair[0]
     viewer.add_image(image, name="short", scale=(1, SCALE, SCALE))
     viewer.add_labels(labels, name="cells", scale=(1, SCALE, SCALE))
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=60_000)
+    state, widget = plugin(viewer)
+    tracked(state.session, qtbot)
     widget.open_step(1)
     state.canvas.show(T, None)
     qtbot.wait(50)
     return state, widget, truth
 
 
-def middle(mask: np.ndarray) -> np.ndarray:
-    """World position of a pixel inside, near the centroid."""
-    inside = np.argwhere(mask)
-    return SCALE * inside[np.abs(inside - inside.mean(axis=0)).sum(axis=1).argmin()]
-
-
 def cells(viewer):
     return viewer.layers["cells"].data
-
-
-def settled(state, qtbot):
-    qtbot.waitUntil(
-        lambda: (
-            not state.session.busy("measure", "track", "propose")
-            and state.session.tracking is not None
-        ),
-        timeout=60_000,
-    )
-    qtbot.wait(20)
 
 
 def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
@@ -94,10 +73,10 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     session, before = state.session, cells(viewer).copy()
     n = len(session.scene.detections)
     shown = viewer.layers["cells"]._slice.image.raw.copy()
-    hand.point(middle(truth[T] == pair[0]))
+    hand.point(SCALE * middle(truth[T] == pair[0]))
     hand.key("K")
     np.testing.assert_array_equal(cells(viewer), before, "the key only says what is meant")
-    assert any("Two cells? [Enter]" in str(t) for t in state.canvas.overlay.marks.features["text"])
+    assert any("Two cells? [Enter]" in text for text in texts_on(state))
     hand.key("Return")
     assert "Saved: frame 1: these are two cells." in widget.notice.text()
     after = cells(viewer)[T].copy()
@@ -107,7 +86,7 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
                    for k in np.unique(after[there]) if k)  # fmt: skip
         assert best > 0.6
     assert (viewer.layers["cells"]._slice.image.raw != shown).any(), "shown at once"
-    settled(state, qtbot)
+    settled(state.session, qtbot)
     assert len(session.scene.detections) == n + 1
     assert state.annotator.picking.mode == Mode.CUT
     assert widget.annotate.modes[Mode.CUT].isChecked()
@@ -115,7 +94,7 @@ def enter_cuts_the_cell_under_the_pointer(opened, viewer, hand, qtbot, pair):
     np.testing.assert_array_equal(cells(viewer), before)
     hand.key("R")
     np.testing.assert_array_equal(cells(viewer)[T], after)
-    settled(state, qtbot)
+    settled(state.session, qtbot)
 
 
 def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
@@ -169,20 +148,20 @@ def what_is_painted_is_an_answer(opened, viewer, hand, qtbot, pair):
     layer.selected_label, layer.brush_size = new, 7
     layer.paint((T, *spot), new)
     painted = np.flatnonzero(layer.data[T] == new)
-    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != ())
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT and len(painted) > 20
     assert "Saved: frame 1: these masks are right." in opened[1].notice.text()
     assert any(np.array_equal(pixels_of(p), painted) for p in answer.right)
-    settled(state, qtbot)
+    settled(state.session, qtbot)
     layer.undo()
-    qtbot.waitUntil(lambda: state.session.masks.answers.past == (), timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past == ())
     assert "Undone: frame 1: these masks are right." in opened[1].notice.text()
 
 
 def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
     state, widget, truth = opened
-    place, before = middle(truth[T] == pair[0]), cells(viewer).copy()
+    place, before = SCALE * middle(truth[T] == pair[0]), cells(viewer).copy()
     state.canvas.show(T, None)
     hand.key("O")
     hand.click(place, shift=True)
@@ -191,7 +170,7 @@ def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
     state.canvas.activate()
     hand.click(place, shift=True)
     np.testing.assert_array_equal(cells(viewer)[T] == pair[0], truth[T] == pair[0])
-    qtbot.waitUntil(lambda: state.session.masks.answers.past != (), timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.masks.answers.past != ())
     [answer] = state.session.masks.answers
     assert answer.kind == MendKind.PAINT and answer.frame == T
     hand.key("Z")
@@ -201,7 +180,6 @@ def the_outline_of_another_layer_is_taken(opened, viewer, hand, qtbot, pair):
 
 @pytest.mark.slow
 def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot, pair):
-    session = opened[0].session
     for part in (
         enter_cuts_the_cell_under_the_pointer,
         all_in_view_is_right,
@@ -209,8 +187,6 @@ def test_masks_are_mended_by_keys_clicks_and_brushes(opened, viewer, hand, qtbot
         the_outline_of_another_layer_is_taken,
     ):
         part(opened, viewer, hand, qtbot, pair)
-        while session.can_undo:
-            session.undo()
-        settled(opened[0], qtbot)
+        undone(opened[0].session, qtbot)
         opened[0].canvas.activate()
         hand.key("Escape")

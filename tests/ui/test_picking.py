@@ -1,7 +1,5 @@
 """Picking cells click by click."""
 
-from __future__ import annotations
-
 import pytest
 
 from bridgetrack.annotations.annotation import CellRef
@@ -10,11 +8,11 @@ from bridgetrack.hypotheses.events import Event
 from bridgetrack.ui.picking import Mode, Picking
 
 
-def cell(frame: int, label: int) -> CellRef:
+def cell(frame, label):
     return CellRef(frame, label, (float(label), float(label)))
 
 
-def follow(mode: Mode, *cells: CellRef):
+def follow(mode, *cells):
     state, event = Picking(mode), None
     for c in cells:
         event = state.click(c)

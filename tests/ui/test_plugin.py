@@ -1,7 +1,5 @@
 """The plugin in a real viewer, with real mouse and keys on the real canvas."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from qtpy.QtWidgets import (
@@ -18,10 +16,7 @@ from qtpy.QtWidgets import (
 
 from bridgetrack.ui.canvas import SHORTCUTS
 from bridgetrack.ui.explore_panel import ExplorePanel
-from bridgetrack.ui.state import state_of
-
-pytestmark = pytest.mark.filterwarnings("ignore")
-
+from window import plugin, tracked
 
 CONTROLS = (
     QPushButton, QCheckBox, QComboBox, QAbstractSpinBox, QSlider, QLineEdit, QAbstractItemView,
@@ -43,7 +38,7 @@ def controls(panel):
 
 
 def test_the_window_has_few_controls_and_keys(viewer):
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    _, widget = plugin(viewer)
     widget.track.open_explorer()
     [below] = widget.window().findChildren(ExplorePanel)
     sliders = 2  # each brings a field for its number, which is hidden
@@ -59,13 +54,14 @@ def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
     _, labels = pixels
     for v, n in ((one, 3), (two, 4)):
         v.add_labels(labels[:n].copy(), name="cells")
-        v.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    sessions = [state_of(v).session for v in (one, two)]
-    qtbot.waitUntil(lambda: all(s.tracking is not None for s in sessions), timeout=20_000)
+    states = [plugin(v)[0] for v in (one, two)]
+    sessions = [state.session for state in states]
+    for session in sessions:
+        tracked(session, qtbot)
     assert [s.scene.detections.geometry.n_frames for s in sessions] == [3, 4]
-    state_of(one).canvas.show(0, None)
-    state_of(one).annotator.point_at(3)
-    state_of(one).annotator.accept()
+    states[0].canvas.show(0, None)
+    states[0].annotator.point_at(3)
+    states[0].annotator.accept()
     assert [len(s.annotations) for s in sessions] == [1, 0]
     # Closing during work is clean.
     sessions[1].tracker.measure()
@@ -75,9 +71,8 @@ def test_two_viewers_do_not_interfere(another_viewer, qtbot, pixels):
 
 
 def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
-    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    state = state_of(viewer)
-    qtbot.waitUntil(lambda: state.session.tracking is not None, timeout=20_000)
+    state, widget = plugin(viewer)
+    tracked(state.session, qtbot)
     widget.open_step(1)
     state.canvas.show(1, (2.0, 15.0, 16.0))
     qtbot.wait(50)
@@ -109,9 +104,9 @@ def test_stacks_work_in_slices(stack, viewer, hand, qtbot):
     # A question is asked in its plane.
     viewer.dims.ndisplay = 2
     state.annotator.suggest()
-    qtbot.waitUntil(lambda: state.session.questions.current is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.questions.current is not None)
     question = state.session.questions.current
     assert state.canvas.plane == pytest.approx(question.asked.position[0], abs=0.51)
-    qtbot.waitUntil(lambda: len(state.canvas.overlay.marks.data) > 5, timeout=20_000)
+    qtbot.waitUntil(lambda: len(state.canvas.overlay.marks.data) > 5)
     hand.key("Return")
     assert len(state.session.annotations) == 2

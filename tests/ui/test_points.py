@@ -1,7 +1,5 @@
 """Cells that are known by their centroids alone: a CSV table or a Points layer."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,10 +13,8 @@ from bridgetrack.pipeline.project import load_project
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 from bridgetrack.ui.layers import detections_of, find_role
-from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import plugin, tracked
 
 
 @pytest.fixture
@@ -69,10 +65,10 @@ def test_points_of_others_are_refused():
 
 
 def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, tmp_path):
-    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    session = state_of(viewer).session
+    state, widget = plugin(viewer)
+    session = state.session
     viewer.open(str(csv), plugin="bridgetrack")
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=30_000)
+    tracked(session, qtbot)
     layer = find_role(viewer.layers, "detections")
     assert session.movie.layers[1] is layer
     found = session.scene.detections
@@ -80,7 +76,6 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, t
     assert np.allclose(found.table[["y", "x"]].sum(), centroids[["y", "x"]].sum())
     widget.open_step(1)
     qtbot.wait(200)
-    state = state_of(viewer)
     row = int(np.flatnonzero(session.scene.detections.frame == state.canvas.frame)[3])
     hand.click(session.scene.detections.position[row])
     hand.key("Return")
@@ -91,15 +86,14 @@ def test_points_are_tracked_in_the_window(viewer, hand, qtbot, csv, centroids, t
     layer.selected_data = {0}
     layer.remove_selected()
     qtbot.waitUntil(
-        lambda: session.scene is not None and len(session.scene.detections) == before - 1,
-        timeout=30_000,
+        lambda: session.scene is not None and len(session.scene.detections) == before - 1
     )
     widget.open_step(3)
-    qtbot.waitUntil(widget.track.export.save.isEnabled, timeout=20_000)
+    qtbot.waitUntil(widget.track.export.save.isEnabled)
     box = widget.track.export
     box.formats.tick(["csv", "ctc"])
     box.write(tmp_path / "out")
-    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Written" in box.words.text())
     assert "there are no masks" in box.words.text()
     cells, tracks = (pd.read_csv(next((tmp_path / "out").rglob(f"{n}.csv"))) for n in
                      ("detections", "tracks"))  # fmt: skip

@@ -1,7 +1,5 @@
 """From one question to the next, without Qt."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from bridgetrack.active.session import UPDATE_EVERY

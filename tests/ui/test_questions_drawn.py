@@ -1,7 +1,5 @@
 """What is drawn of a question, in either of its frames, and cut out of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -97,6 +95,6 @@ def test_names_on_a_small_picture_do_not_cover_each_other(qtbot):
         assert min(seen) > 0.8 * max(seen) > 10, seen
 
 
-def test_no_confidence_is_0_or_100_percent() -> None:
+def test_no_confidence_is_0_or_100_percent():
     shares = (0.0, 0.009, 0.01, 0.5, 0.99, 0.991, 1.0)
     assert [percent(s) for s in shares] == ["< 1 %"] * 2 + ["1 %", "50 %", "99 %"] + ["> 99 %"] * 2

@@ -1,7 +1,5 @@
 """From a movie to lineages with mouse and keys, and back again without a window."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -15,8 +13,7 @@ from bridgetrack.ui.state import state_of
 from bridgetrack.ui.workflow import fill
 from session_fixtures import chosen_event
 from short_sample import busy_part
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import plugin, tracked
 
 
 def central(state, frame, count):
@@ -45,16 +42,15 @@ def sample(tmp_path, monkeypatch):
 def test_from_the_movie_to_the_same_files_without_a_window(
     sample, pace, viewer, hand, qtbot, tmp_path, another_viewer
 ):
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
-    state = state_of(viewer)
+    state, widget = plugin(viewer)
     session = state.session
 
     # Open the sample, and find its cells rather than taking the true ones.
     widget.segment.sample.click()
     viewer.layers.remove("Cells")
-    qtbot.waitUntil(lambda: widget.segment.source.labels.layer is None, timeout=20_000)
+    qtbot.waitUntil(lambda: widget.segment.source.labels.layer is None)
     widget.segment.find.go.click()
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=180_000)
+    tracked(session, qtbot)
     assert session.movie.layers[1] is viewer.layers["Cells found"]
 
     widget.open_step(1)
@@ -69,20 +65,20 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     given = session.annotations
     assert len(given) >= 8
     assert widget.annotate.given.listed.rowCount() == len(given)
-    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"))
 
     widget.open_step(2)
     assert "to learn from; 1 answered “cannot tell”." in widget.train.words.text()
     before = session.model
     widget.train.go.click()
     assert session.trainer.training is None, "the click returned before the model was trained"
-    qtbot.waitUntil(lambda: session.trainer.training is not None, timeout=180_000)
+    qtbot.waitUntil(lambda: session.trainer.training is not None)
     assert widget.train.results.text()
     assert session.model is session.trainer.training.model is not before
-    qtbot.waitUntil(lambda: not session.busy("track", "correct"), timeout=60_000)
+    qtbot.waitUntil(lambda: not session.busy("track", "correct"))
 
     widget.open_step(3)
-    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None)
 
     state.canvas.show(0, None)
     qtbot.wait(50)
@@ -91,12 +87,12 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     wrong = chosen_event(session.tracking, row)
     hand.point(session.scene.detections.position[row])
     hand.key("Backspace")
-    qtbot.waitUntil(lambda: chosen_event(session.tracking, row).key != wrong.key, timeout=20_000)
+    qtbot.waitUntil(lambda: chosen_event(session.tracking, row).key != wrong.key)
 
     box = widget.track.export
-    qtbot.waitUntil(box.save.isEnabled, timeout=20_000)
+    qtbot.waitUntil(box.save.isEnabled)
     box.write(tmp_path / "window")
-    qtbot.waitUntil(lambda: "Written" in box.words.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: "Written" in box.words.text())
     the_window_beat_at_every_step(pace)
     session.save(tmp_path / "movie.bridgetrack")
     given, model = session.annotations, session.model
@@ -105,14 +101,14 @@ def test_from_the_movie_to_the_same_files_without_a_window(
     again = another_viewer()
     panel = fill(again, tmp_path / "movie.bridgetrack", None)
     other = state_of(again).session
-    qtbot.waitUntil(lambda: other.tracking is not None, timeout=60_000)
+    tracked(other, qtbot)
     assert list(other.annotations) == list(given)
     assert other.project.path == tmp_path / "movie.bridgetrack", "nothing is put elsewhere"
     assert np.array_equal(other.model.weights, model.weights)
     panel.open_step(3)
-    qtbot.waitUntil(panel.track.export.save.isEnabled, timeout=60_000)
+    qtbot.waitUntil(panel.track.export.save.isEnabled)
     panel.track.export.write(tmp_path / "again")
-    qtbot.waitUntil(lambda: "Written" in panel.track.export.words.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: "Written" in panel.track.export.words.text())
 
     project = str(tmp_path / "movie.bridgetrack")
     assert main(["run", project, "--out", str(tmp_path / "headless")]) == 0

@@ -1,13 +1,11 @@
 """Suggest next in a real viewer, answered with real keys on the real canvas."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt, QTimer
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit
 
 from bridgetrack.hypotheses.events import Event
@@ -18,8 +16,7 @@ from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import state_of
 from session_fixtures import FRAMES
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import press, settled, texts_on, undone
 
 
 @pytest.fixture
@@ -30,7 +27,7 @@ def state(open_short, viewer, qtbot):
     state.widget = widget
     widget.open_step(1)
     state.session.questions.prepare()
-    qtbot.waitUntil(lambda: bool(state.session.questions.active.queue), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(state.session.questions.active.queue))
     return state
 
 
@@ -44,9 +41,7 @@ def test_questions_in_the_window(state, hand, viewer, qtbot, tmp_path, monkeypat
         a_question_is_shown_left_come_back_to_and_ended,
     ):
         hand.key("Escape")
-        while state.session.can_undo:
-            state.session.undo()
-        qtbot.waitUntil(lambda: not state.session.busy("track", "correct"), timeout=20_000)
+        undone(state.session, qtbot)
         state.widget.open_step(1)
         hand.key("G")
         assert state.session.questions.current is not None
@@ -59,7 +54,7 @@ def the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
     state.annotator.point_at(-1)
     for name in ("accept", "reject", "unsure"):
         notice.say("", "")
-        qtbot.mouseClick(panel.actions[name], Qt.MouseButton.LeftButton)
+        press(qtbot, panel.actions[name])
         assert notice.isVisible() and notice.text().startswith("Point at a cell"), name
     assert not len(state.session.annotations)
     camera = camera_of(viewer)
@@ -77,7 +72,7 @@ def the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
     hand.key("G")
     hand.key("Return")
     assert view() != before
-    qtbot.mouseClick(state.widget.annotate.stop, Qt.MouseButton.LeftButton)
+    press(qtbot, state.widget.annotate.stop)
     assert view() == pytest.approx(before)
     # The same where the last question was answered.
     before = look(2)
@@ -88,13 +83,13 @@ def the_view_before_the_questions_comes_back(state, hand, viewer, qtbot):
         last.setattr(questions, "_next", lambda: None)
         last.setattr(questions, "_update", lambda: setattr(questions, "problem", "none"))
         hand.key("U")
-    qtbot.waitUntil(lambda: view() == pytest.approx(before), timeout=20_000)
+    qtbot.waitUntil(lambda: view() == pytest.approx(before))
 
 
 def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
     panel, window = asked.widget.annotate, asked.widget.window()
     yes, lengths = panel.actions["accept"], set()
-    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    qtbot.waitUntil(panel.question.isVisible)
     qtbot.wait(100)
     place = yes.mapTo(window, yes.rect().center())
     for tool in panel.modes.values():  # nor does another tool move it, however long its hint
@@ -103,16 +98,16 @@ def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
         assert yes.mapTo(window, yes.rect().center()) == place, tool.text()
     hand.key("G")
     for k in range(9):
-        qtbot.waitUntil(lambda: asked.session.questions.current is not None, timeout=20_000)
+        qtbot.waitUntil(lambda: asked.session.questions.current is not None)
         qtbot.wait(50)
         # The mouse stays where it is: Yes is below it at every question, however long.
         lengths.add(len(panel.question.text() + panel.hint.text()))
         assert yes.mapTo(window, yes.rect().center()) == place
         assert window.childAt(place) is yes
-        qtbot.mouseClick(yes, Qt.MouseButton.LeftButton)
+        press(qtbot, yes)
         assert len(asked.session.annotations) == k + 1
     assert len(lengths) > 2
-    qtbot.waitUntil(lambda: not asked.session.questions.busy, timeout=20_000)
+    qtbot.waitUntil(lambda: not asked.session.questions.busy)
     asked.widget.open_step(2)
     train = asked.widget.train
     assert "9 questions answered" in train.verdict.text()
@@ -128,7 +123,7 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
             break
         hand.key("G")
     first, names = questions.current, asked.session.names
-    qtbot.waitUntil(panel.question.isVisible, timeout=20_000)
+    qtbot.waitUntil(panel.question.isVisible)
     # The question and the first of the list are about the same cell, in the same words.
     listed = panel.choices.item(0).text().split("  ")[-1].rpartition(":")[0]
     cell = f"{names(first.asked)} in frame {first.asked.frame}"
@@ -136,27 +131,24 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     image = asked.viewer.layers[0]
     asked.viewer.layers.selection.active = image  # whose own keys choose its tools
     assert panel.choices.item(0).text().split("  ")[0] == LOOKS[first.event.event].sign
-    qtbot.mouseClick(panel.actions["reject"], Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "instead?" in panel.question.text(), timeout=20_000)
+    press(qtbot, panel.actions["reject"])
+    qtbot.waitUntil(lambda: "instead?" in panel.question.text())
     assert questions.current is first and cell in panel.question.text()
     lines = [panel.choices.item(k).text() for k in range(panel.choices.count())]
     assert [line.split()[0] for line in lines] == [
         str(k) for k in range(2, 2 + len(first.alternatives))
     ]
     assert not panel.actions["accept"].isEnabled()
-    drawn = asked.canvas.overlay.marks
-    qtbot.waitUntil(
-        lambda: "What happened instead?" in map(str, drawn.features["text"]), timeout=20_000
-    )
+    qtbot.waitUntil(lambda: "What happened instead?" in texts_on(asked))
     line = panel.choices.visualItemRect(panel.choices.item(0)).center()
-    qtbot.mouseClick(panel.choices.viewport(), Qt.MouseButton.LeftButton, pos=line)
+    press(qtbot, panel.choices.viewport(), line)
     assert [a.events[0].key for a in asked.session.annotations] == [first.alternatives[0].key]
-    qtbot.waitUntil(lambda: "Is this right" in panel.question.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Is this right" in panel.question.text())
     a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot)
     # Training is a step of its own, and is called so before it is taken back.
     asked.widget.open_step(2)
-    qtbot.mouseClick(asked.widget.train.go, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: asked.session.model.trained, timeout=60_000)
+    press(qtbot, asked.widget.train.go)
+    qtbot.waitUntil(lambda: asked.session.model.trained)
     train, models = asked.widget.train, asked.widget.train.choice
 
     def type_a_name():
@@ -176,8 +168,8 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     asked.session.describe_model(asked.session.model, replace(outcome, better=False))
     asked.session.trainer.changed.emit()
     assert said.text().startswith("Worse than before on held-out answers")
-    qtbot.mouseClick(asked.widget.tabs[1], Qt.MouseButton.LeftButton)
-    qtbot.mouseClick(panel.undo, Qt.MouseButton.LeftButton)
+    press(qtbot, asked.widget.tabs[1])
+    press(qtbot, panel.undo)
     assert "Undone: training." in asked.widget.notice.text()
     assert len(asked.session.annotations) == 1
     asked.widget.open_step(2)
@@ -199,12 +191,12 @@ def a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot):
         [name] = re.findall(r"#\d+", panel.question.text())[:1]
         hand.key("Backspace")
         noted = asked.widget.notice.text()
-        qtbot.waitUntil(lambda before=before: session.tracking is not before, timeout=20_000)
+        qtbot.waitUntil(lambda before=before: session.tracking is not before)
         qtbot.wait(50)
         if session.names(first.asked) != name:
             break
         hand.key("Z")
-        qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
+        settled(session, qtbot)
         hand.key("G")
     assert session.names(first.asked) != name, "it has another track now"
     assert name in panel.question.text() and "instead?" in panel.question.text()
@@ -212,7 +204,7 @@ def a_cell_keeps_its_name_in_the_question_after_a_no(asked, hand, qtbot):
     hand.key("Z")
     undone = asked.widget.notice.text()
     assert undone.startswith(noted.replace("Saved", "Undone").removesuffix("."))
-    qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
+    settled(session, qtbot)
     assert questions.current is first
 
 
@@ -223,37 +215,37 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     box, asking = widget.track.check, widget.annotate
     monkeypatch.setattr("bridgetrack.ui.track_panel.EACH", 5)
     tracking, before = state.session.tracking, len(state.session.annotations)
-    qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=20_000)
+    qtbot.waitUntil(lambda: "Tracks" in viewer.layers)
     lines = viewer.layers["Tracks"]
-    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    press(qtbot, box.go)
     assert not lines.visible, "they would sway the answer"
     first = questions.current
     assert first.sampled
     assert state.annotator.asking
     assert state.canvas.frame == first.frame
-    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right?"), timeout=20_000)
+    qtbot.waitUntil(lambda: asking.question.text().startswith("Is this right?"))
     assert asking.hint.text().startswith("Number 1 of 5 drawn at random")
     assert asking.choices.isHidden(), "what the model believes would sway the answer"
     assert widget.step == 1
     assert widget.next_words.text().startswith("Look at the event in both frames")
-    shown = [str(t) for t in state.canvas.overlay.marks.features["text"]]
+    shown = texts_on(state)
     assert any("frame" in t for t in shown)
     assert not any("%" in t for t in shown)
     hand.key("Return")
     assert questions.current.number == 1
     hand.key("Backspace")
-    qtbot.waitUntil(asking.undo.isEnabled, timeout=20_000)
-    qtbot.mouseClick(asking.undo, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(asking.undo.isEnabled)
+    press(qtbot, asking.undo)
     assert questions.current.number == 1
     hand.key("Backspace")
     hand.key("U")
     assert asking.stop.isVisible()
-    qtbot.mouseClick(asking.stop, Qt.MouseButton.LeftButton)
+    press(qtbot, asking.stop)
     assert (widget.step, questions.current) == (3, None)
     assert box.words.text() == "3 of 5 judged." and lines.visible
     lines.visible = False
     assert box.go.text() == "Go on checking"
-    qtbot.mouseClick(box.go, Qt.MouseButton.LeftButton)
+    press(qtbot, box.go)
     assert questions.current.number == 3
     hand.key("Return")
     hand.key("Return")
@@ -267,10 +259,9 @@ def a_sample_of_the_tracks_is_checked(state, hand, viewer, qtbot, tmp_path, monk
     assert asking.stop.isHidden()
     widget.track.export.write(tmp_path / "out")
     methods = tmp_path / "out" / "methods.txt"
-    qtbot.waitUntil(methods.is_file, timeout=20_000)
-    assert "75.0 % of the links are correct" in " ".join(
-        methods.read_text(encoding="utf-8").split()
-    )
+    qtbot.waitUntil(methods.is_file)
+    written = " ".join(methods.read_text(encoding="utf-8").split())
+    assert "75.0 % of the links are correct" in written
 
 
 def a_question_is_shown_left_come_back_to_and_ended(
@@ -280,7 +271,7 @@ def a_question_is_shown_left_come_back_to_and_ended(
     question, widget = asked.session.questions.current, asked.widget
     assert widget.step == 1
     said = question_words(question, asked.session.names)
-    qtbot.waitUntil(lambda: widget.annotate.question.text() == said, timeout=20_000)
+    qtbot.waitUntil(lambda: widget.annotate.question.text() == said)
     assert " #" in said
     assert widget.annotate.choices.count() == 1 + len(question.alternatives)
     assert asked.canvas.frame == question.frame
@@ -288,15 +279,12 @@ def a_question_is_shown_left_come_back_to_and_ended(
     near = 3 * shown_diameter(asked.session.scene.detections) * 0.645
     assert np.abs(camera_of(viewer).center[-2:] - middle).max() < near
     assert viewer.layers.selection.active is asked.canvas.overlay.events
-    written = asked.canvas.overlay.marks
-    qtbot.waitUntil(
-        lambda: any("frame" in str(t) for t in written.features["text"]), timeout=20_000
-    )
+    qtbot.waitUntil(lambda: any("frame" in text for text in texts_on(asked)))
     strip = widget.annotate.frames
-    qtbot.waitUntil(lambda: len(strip.pictures) > 0, timeout=20_000)
+    qtbot.waitUntil(lambda: len(strip.pictures) > 0)
     assert [p.frame for p in strip.pictures] == [question.frame, question.last_frame]
     for k, frame in ((1, question.last_frame), (0, question.frame)):
-        qtbot.mouseClick(strip.buttons[k], Qt.MouseButton.LeftButton)
+        press(qtbot, strip.buttons[k])
         assert [b.isChecked() for b in strip.buttons] == [k == 0, k == 1]
         assert asked.canvas.frame == frame, "a click on a picture shows its frame"
         qtbot.wait(50)
@@ -326,7 +314,7 @@ def a_question_is_shown_left_come_back_to_and_ended(
     hand.key("Escape")
     assert asked.annotator.picking.mode == Mode.REVIEW
     hint = asked.widget.annotate.hint
-    qtbot.waitUntil(lambda: "Point at a cell" in hint.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Point at a cell" in hint.text())
     hand.key("Z")
     # Deleting the overlay is survived deleting the cells ends it.
     viewer.layers.remove(asked.canvas.overlay.events)
@@ -336,10 +324,10 @@ def a_question_is_shown_left_come_back_to_and_ended(
     hand.key("Return")
     assert len(asked.session.annotations) == 1
     viewer.layers.remove("cells")
-    qtbot.waitUntil(lambda: asked.session.movie is None, timeout=20_000)
+    qtbot.waitUntil(lambda: asked.session.movie is None)
     assert asked.session.questions.current is None
     hint = asked.widget.annotate.hint
-    qtbot.waitUntil(lambda: "Choose a movie" in hint.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "Choose a movie" in hint.text())
     assert not len(asked.canvas.overlay.marks.data), "nothing of it is left on the image"
     viewer.dims.ndisplay = 3  # frames as a volume: drawing that raises nothing
     qtbot.wait(100)

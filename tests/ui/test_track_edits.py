@@ -1,10 +1,7 @@
 """Tracks are verified, deleted, cut and taken over by keys and clicks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
 import bridgetrack as bt
@@ -12,9 +9,7 @@ from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.tracks.table import verified_tracks
 from bridgetrack.ui.picking import Mode
-from bridgetrack.ui.state import state_of
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import plugin, press, settled, texts_on, tracked
 
 PLACES = ((12, 12), (12, 44), (44, 24))
 FRAMES = 5
@@ -31,26 +26,22 @@ def labels():
 
 def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_path, monkeypatch):
     viewer.add_labels(labels, name="cells")
-    widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")[1]
-    state = state_of(viewer)
+    state, widget = plugin(viewer)
     session = state.session
-    qtbot.waitUntil(lambda: session.tracking is not None, timeout=20_000)
+    tracked(session, qtbot)
     widget.open_step(1)
-
-    def settled():
-        qtbot.waitUntil(lambda: not session.busy("correct", "track"), timeout=20_000)
 
     def track(t, k):
         return session.names.track(CellRef(t, k + 1, tuple(map(float, PLACES[k]))))
 
     def act(mode, *clicks, shift=False):
-        qtbot.mouseClick(widget.annotate.modes[mode], Qt.MouseButton.LeftButton)
+        press(qtbot, widget.annotate.modes[mode])
         before = session.annotations
         for t, k in clicks:
             state.canvas.show(t, None)
             assert session.annotations is before, "it takes all clicks"
             hand.click(PLACES[k], shift=shift)
-        settled()
+        settled(session, qtbot)
 
     notice = widget.notice
     # A button alone says nothing; a click verifies, and the name has a tick on the image.
@@ -61,8 +52,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert verified_tracks(session.tracking.tracks) == {track(0, 0)}
     hand.key("Escape")
     hand.point(PLACES[0])
-    texts = [str(t) for t in state.canvas.overlay.marks.features["text"]]
-    assert any(t.startswith(f"#{track(0, 0)}✓ ") for t in texts)
+    assert any(t.startswith(f"#{track(0, 0)}✓ ") for t in texts_on(state))
     # It is locked: against edits, and against single answers.
     kept = session.annotations
     act(Mode.FALSE, (2, 0), shift=True)
@@ -82,7 +72,7 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     assert "nothing in track" in notice.text()
     hand.key("Z")
     assert notice.text().startswith("✓ Undone: ")
-    settled()
+    settled(session, qtbot)
     assert track(0, 0) == track(4, 0) > 0
     # Taken over from a file of another program, and one that is none is told.
     other = bt.Session(labels)
@@ -93,10 +83,10 @@ def test_tracks_are_edited_by_keys_and_clicks(labels, viewer, hand, qtbot, tmp_p
     chosen = [tmp_path / "other" / "units.json", tmp_path / "other" / "detections.csv"]
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(chosen.pop(0)), ""))
     widget.annotate.take_over.click()
-    qtbot.waitUntil(lambda: "no tracks are known" in notice.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: "no tracks are known" in notice.text())
     assert not len(session.annotations)
     widget.annotate.take_over.click()
-    qtbot.waitUntil(lambda: len(session.annotations) > 0, timeout=20_000)
-    settled()
+    qtbot.waitUntil(lambda: len(session.annotations) > 0)
+    settled(session, qtbot)
     assert track(1, 1) != track(2, 1)
     assert "Imported from detections.csv: 1 event has changed" in notice.text()

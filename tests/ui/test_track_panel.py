@@ -1,21 +1,16 @@
 """Step 4: what can happen in a movie, and many movies at once."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
 import pandas as pd
-import pytest
-from qtpy.QtCore import Qt
 from qtpy.QtWidgets import QFileDialog
 
 import bridgetrack as bt
 from bridgetrack.hypotheses.events import Event, EventKinds
 from bridgetrack.ui.state import state_of
 from doubtful_kind import as_if
-
-pytestmark = pytest.mark.filterwarnings("ignore")
+from window import plugin, press, settled
 
 
 def test_kinds_that_are_not_ticked_do_not_happen_and_tracks_follow_the_movie(
@@ -31,10 +26,7 @@ def test_kinds_that_are_not_ticked_do_not_happen_and_tracks_follow_the_movie(
     session.tracking_changed.emit()
     assert box.isVisibleTo(panel) and box.words.text().startswith("3 merges were found")
     box.none.click()
-    qtbot.waitUntil(
-        lambda: session.tracking is not None and not session.busy("measure", "track"),
-        timeout=60_000,
-    )
+    settled(session, qtbot)
     assert session.kinds == EventKinds(merges=False)
     assert not box.isVisibleTo(panel)
 
@@ -42,25 +34,22 @@ def test_kinds_that_are_not_ticked_do_not_happen_and_tracks_follow_the_movie(
     assert (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
     assert panel.divide.isChecked()
     panel.divide.click()
-    qtbot.waitUntil(
-        lambda: session.tracking is not None and not session.tracking.scene.kinds.divisions,
-        timeout=60_000,
-    )
+    settled(session, qtbot)
     assert not (session.tracking.scene.hypotheses.event == Event.DIVIDE).any()
     assert not panel.divide.isChecked()
     tracks_of_the_next_movie_are_shown_above_it(widget, session, viewer, qtbot, pixels)
 
 
 def tracks_of_the_next_movie_are_shown_above_it(widget, session, viewer, qtbot, pixels):
-    qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=20_000)
+    qtbot.waitUntil(lambda: "Tracks" in viewer.layers)
     movie = viewer.add_image(pixels[0][:3] + 1, name="next")
     cells = viewer.add_labels(pixels[1][:3].copy(), name="its cells")
     widget.segment.source.image.choose(movie)
     widget.segment.source.labels.choose(cells)
-    qtbot.waitUntil(lambda: session.movie.layers == (movie, cells), timeout=20_000)
+    qtbot.waitUntil(lambda: session.movie.layers == (movie, cells))
     assert "Tracks" not in viewer.layers, "they were those of the first movie"
-    qtbot.waitUntil(lambda: "Tracks" in viewer.layers, timeout=60_000)
-    qtbot.waitUntil(lambda: "Cells by track" in viewer.layers, timeout=20_000)
+    qtbot.waitUntil(lambda: "Tracks" in viewer.layers)
+    qtbot.waitUntil(lambda: "Cells by track" in viewer.layers)
     above = [viewer.layers.index(name) for name in ("Cells by track", "Tracks")]
     assert min(above) > max(map(viewer.layers.index, (movie, cells)))
 
@@ -72,26 +61,25 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
         rows = [(t, 20.0 * k + step * t, 30.0 * k) for t in range(4) for k in range(1, 8)]
         pd.DataFrame(rows, columns=["t", "y", "x"]).to_csv(many / f"{name}.csv", index=False)
     (many / "broken.npy").write_bytes(b"nothing")
-    _, widget = viewer.window.add_plugin_dock_widget("bridgetrack", "Bridgetrack")
+    state, widget = plugin(viewer)
     widget.open_step(3)
     box = widget.track.export
     monkeypatch.setattr(QFileDialog, "getExistingDirectory", lambda *_: str(many))
     pace.held = True
-    qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(widget.work.isVisible, timeout=20_000)
+    press(qtbot, box.many)
+    qtbot.waitUntil(widget.work.isVisible)
     # Another movie may be opened meanwhile; closing asks.
-    state = state_of(viewer)
     labels = np.zeros((3, 40, 40), dtype=np.uint8)
     labels[:, 10:20, 10:20] = 1
     viewer.add_labels(labels)
-    qtbot.waitUntil(lambda: state.session.movie is not None, timeout=20_000)
+    qtbot.waitUntil(lambda: state.session.movie is not None)
     assert state.guard.losses == ["Tracking many movies is not done yet."]
     widget.work.stop.click()
     assert "Cancelled" in widget.notice.text()
     pace.held = False
     state.session.kinds = bt.EventKinds.without(["gaps"])  # what is unticked is left out
-    qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "2 movies tracked" in box.words.text(), timeout=30_000)
+    press(qtbot, box.many)
+    qtbot.waitUntil(lambda: "2 movies tracked" in box.words.text())
     record = json.loads((out / "slow" / "run.json").read_text())
     assert record["settings"]["without"] == ["gaps"]
     assert "broken failed: " in box.words.text()
@@ -105,5 +93,5 @@ def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
         return pd.DataFrame({"movie": ["slow"], "problem": [""], "warnings": ["few are clear"]})
 
     monkeypatch.setattr("bridgetrack.ui.track_panel.batch_steps", doubtful)
-    qtbot.mouseClick(box.many, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "slow: ⚠ few are clear." in box.words.text(), timeout=20_000)
+    press(qtbot, box.many)
+    qtbot.waitUntil(lambda: "slow: ⚠ few are clear." in box.words.text())

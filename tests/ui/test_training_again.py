@@ -1,21 +1,15 @@
 """Training again starts where the first training started, so that answers count once."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.models.shipped import shipped_model
-from bridgetrack.session.movie import MovieAndCells
-from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode
 
 
 @pytest.fixture
-def answered(session: Session, annotator, at, row: int) -> Session:
+def answered(session, annotator, at, row):
     """The short movie with a slip and some right answers."""
     tracking = session.tracking
     h = tracking.scene.hypotheses
@@ -32,7 +26,7 @@ def answered(session: Session, annotator, at, row: int) -> Session:
     return session
 
 
-def test_training_twice_is_training_once(answered: Session) -> None:
+def test_training_twice_is_training_once(answered):
     answered.trainer.train()
     first = answered.model
     assert first is not answered.start
@@ -41,7 +35,7 @@ def test_training_twice_is_training_once(answered: Session) -> None:
     np.testing.assert_array_equal(answered.model.weights, first.weights)
 
 
-def test_nothing_is_left_of_a_slip_that_was_taken_back(answered: Session) -> None:
+def test_nothing_is_left_of_a_slip_that_was_taken_back(answered):
     answered.trainer.train()
     slipped = answered.model
     answered.answers.edit(AnswerChange(removed=(next(iter(answered.annotations)),)))
@@ -53,9 +47,7 @@ def test_nothing_is_left_of_a_slip_that_was_taken_back(answered: Session) -> Non
     np.testing.assert_array_equal(answered.model.weights, mended.weights)
 
 
-def test_the_next_movie_starts_from_what_this_one_taught(
-    answered: Session, source: MovieAndCells, tmp_path: Path
-) -> None:
+def test_the_next_movie_starts_from_what_this_one_taught(answered, source, tmp_path):
     answered.trainer.train()
     trained, start = answered.model, answered.start
     assert start is not trained
