@@ -1,6 +1,5 @@
 """What napari's plugin manager does: install the wheel and nothing else beside napari."""
 
-import csv
 import os
 import shutil
 import subprocess
@@ -18,9 +17,20 @@ from packaging.version import Version
 PROJECT = Path(__file__).parents[1]
 
 OPEN_EVERY_WIDGET = """
+import os
+import sys
+
+class Absent:
+    def find_spec(self, name, *more):
+        if name.partition(".")[0] in os.environ["ABSENT"].split():
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import bridgetrack
 import napari
 from npe2 import PluginManager
 
+assert bridgetrack.__file__.startswith(os.environ["PYTHONPATH"])
 viewer = napari.Viewer(show=False)
 manager = PluginManager.instance()
 manager.discover()
@@ -54,68 +64,35 @@ def test_an_installed_package_holds_the_sample(wheel):
 def test_every_widget_opens_beside_napari_alone(wheel, tmp_path):
     if not (sys.platform != "linux" or os.environ.get("DISPLAY")):
         pytest.skip("no screen: install Xvfb")
-    fresh = tmp_path / "fresh"
-    _run([sys.executable, "-m", "venv", "--without-pip", str(fresh)], tmp_path)
-    python = str(fresh / ("Scripts" if os.name == "nt" else "bin") / "python")
-    show = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    packages = Path(_run([python, "-c", show], tmp_path).strip())
-    shutil.unpack_archive(wheel, packages, "zip")
-    [own] = metadata.distributions(name="bridgetrack", path=[str(packages)])
-    wanted = [Requirement(r) for r in own.requires or ()]
-    linked = _link([*wanted, Requirement("napari[pyqt6]")], packages)
-    assert "bridgetrack" not in linked
-    assert len(linked) > 50
-    home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path), "PYTHONPATH": ""}
-    opened = _run([python, "-P", "-c", OPEN_EVERY_WIDGET], tmp_path, home)
+    shutil.unpack_archive(wheel, tmp_path / "wheel", "zip")
+    [own] = metadata.distributions(name="bridgetrack", path=[str(tmp_path / "wheel")])
+    there = _required([*map(Requirement, own.requires or ()), Requirement("napari[pyqt6]")])
+    assert "bridgetrack" not in there and len(there) > 50
+    owners = metadata.packages_distributions()
+    absent = [top for top, names in owners.items() if not there.intersection(names)]
+    assert {"pytest", "hypothesis", "distributed"} <= set(absent) and "bridgetrack" not in absent
+    home = {"XDG_CONFIG_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    found = {"PYTHONPATH": str(tmp_path / "wheel"), "ABSENT": " ".join(absent)}
+    opened = _run([sys.executable, "-P", "-c", OPEN_EVERY_WIDGET], tmp_path, home | found)
     manifest = (PROJECT / "napari.yaml").read_text()
     expected = manifest.split("\n  widgets:\n")[1].split("\n  sample_data:")[0].count("- command")
     assert opened.count("opened ") == expected > 0
 
 
-def _link(wanted, packages):
-    """Link what is required, and what that requires in turn, from where the tests run."""
-    owners: dict[str, set[str]] = {}
-    for found in metadata.distributions():
-        name = found.name
-        for top in {parts[0] for parts in _files(found)}:
-            owners.setdefault(top, set()).add(name)
-    seen: set[tuple[str, str]] = set()
-    linked: set[str] = set()
-    todo = [(r, extra) for r in wanted for extra in ("", *r.extras) if _applies(r, "")]
+def _required(wanted):
+    """Names of what is required, and of what that requires in turn."""
+    seen, todo = {}, [(r, extra) for r in wanted for extra in ("", *r.extras) if _applies(r, "")]
     while todo:
         requirement, extra = todo.pop()
         if (requirement.name, extra) in seen:
             continue
-        seen.add((requirement.name, extra))
         found = metadata.distribution(requirement.name)
         assert requirement.specifier.contains(found.version, prereleases=True), requirement
-        if found.name not in linked:
-            linked.add(found.name)
-            base = Path(str(found.locate_file("")))
-            # a folder that another package has files in is not linked as a whole
-            files = (p if len(owners[p[0]]) > 1 else p[:1] for p in _files(found))
-            for parts in dict.fromkeys(files):
-                _link_one(base.joinpath(*parts), packages.joinpath(*parts))
-        for text in found.requires or ():
-            more = Requirement(text)
+        seen[requirement.name, extra] = found.name
+        for more in map(Requirement, found.requires or ()):
             if _applies(more, extra):
                 todo += [(more, name) for name in ("", *more.extras)]
-    return linked
-
-
-def _files(found):
-    """Parts of the path of every file, without programs and pages of a manual."""
-    rows = csv.reader((found.read_text("RECORD") or "").splitlines())
-    every = [tuple(row[0].split("/")) for row in rows]
-    return [parts for parts in every if parts[0] not in ("..", "")]
-
-
-def _link_one(there, here):
-    here.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        here.symlink_to(there)
-    except OSError:  # links are not for everybody on Windows
-        (shutil.copytree if there.is_dir() else shutil.copy)(there, here)
+    return set(seen.values())
 
 
 def _applies(requirement, extra):
