@@ -180,17 +180,6 @@ def test_an_answer_that_was_taken_back_tells_nothing() -> None:
     assert (estimate.n_annotations, estimate.accuracy) == (1, 1.0)
     one.answers.undo()
     assert one.estimate() is None
-    assert following(one).random, "and is asked again, the first one first"
-
-
-def test_a_question_passed_on_comes_last() -> None:
-    one = session(random_share=0.0)
-    first, second = one.queue = one.queue[:2]
-    one.postpone(first)
-    assert one.queue == (second, first)
-    one.queue = (first,)
-    one.postpone(first)
-    assert one.queue == (first,)
 
 
 def test_questions_whose_answers_are_taken_back_come_first_and_none_is_lost() -> None:
@@ -201,11 +190,10 @@ def test_questions_whose_answers_are_taken_back_come_first_and_none_is_lost() ->
     one.adopt(run(one.update()))
     for back in (second, first):
         one.answers.undo()
-        assert one.next() is back
+        assert one.reopened() is back is one.next()
+    assert one.reopened() is None, "once"
     one.answer(first)
     assert one.next() is second
-    one.postpone(second)
-    assert one.next() is not second and second in one.open
 
 
 def test_a_session_learns_what_training_learns() -> None:

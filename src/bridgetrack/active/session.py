@@ -11,7 +11,7 @@
 Only `update` takes long. It works on a snapshot that is taken when it is called, touches nothing of
 the session, and may run in another thread; `adopt` (on the thread that owns the session) takes
 over its result. A question is open as long as no annotation settles it: what was answered meanwhile
-is not asked again, and an answer that is taken back asks again.
+is not asked again, and is once its answer is taken back.
 
 000 uses a perceptron pass after each label because max-margin training was too slow to wait for.
 Here the bounds and outputs found before are recycled and only annotated components are looked at,
@@ -160,25 +160,16 @@ class ActiveSession:
         """Questions computed ahead that are not settled, in their order."""
         return [s for s in self.queue if self.settled_by(s) is None]
 
-    @property
-    def taken_back(self) -> tuple[Suggestion, ...]:
-        """The latest questions whose answers are gone, in the order of answering."""
-        n = len(self._answered)
-        while n and self.settled_by(self._answered[n - 1]) is None:
-            n -= 1
-        return self._answered[n:]
-
     def next(self) -> Suggestion | None:
         """The next question; None if an `update` must find more.
 
-        One whose answer was taken back comes first; then, where answers came while an update was
-        under way so that a random one is owed, that one.
+        Where a random one is owed, as answers came while an update was under way, it comes first.
         """
         left, counted = self.open, self.counted
         due = int((len(counted) + 1) * self.options.random_share + 1e-9)
         if sum(a.source == RANDOM for a in counted) < due:
             left.sort(key=lambda s: not s.random)
-        return next(iter((*self.taken_back, *left)), None)
+        return left[0] if left else None
 
     def settled_by(self, asked: Suggestion) -> Annotation | None:
         """The annotation that answers a question; None if it is open.
@@ -197,13 +188,19 @@ class ActiveSession:
 
     def remember(self, asked: Suggestion) -> None:
         """Ask a question that is settled again, should its answer be taken back."""
-        self._answered = _without(self._answered, asked)
-        back = self.taken_back
-        self._answered = (*self._answered[: len(self._answered) - len(back)], asked, *back)
+        self._answered = (*_without(self._answered, asked), asked)
+
+    def reopened(self) -> Suggestion | None:
+        """The first of the latest questions whose answers are gone, which come first then."""
+        back = None
+        while self._answered and self.settled_by(self._answered[-1]) is None:
+            *others, back = self._answered
+            self._answered = tuple(others)
+            self.queue = (back, *_without(self.queue, back))
+        return back
 
     def postpone(self, asked: Suggestion) -> None:
         """Put a question behind the others."""
-        self._answered = _without(self._answered, asked)
         self.queue = (*_without(self.queue, asked), asked)
 
     def answer(

@@ -256,9 +256,8 @@ class Questions:
         self.problem = ""
         active, asked = self.active, self.current
         if active is not None and not self.check.running:
-            back = active.taken_back
-            if back and back[0] is not asked:
-                self.current = None
+            if (back := active.reopened()) is not None:
+                self.current = back if self.engaged else None
                 if self.engaged:
                     self.show()
             elif asked is not None and active.settled_by(asked) is not None:
