@@ -13,13 +13,17 @@ from geff.core_io import write_arrays
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
+from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackWarning, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.geff import write_geff
 from bridgetrack.io.results import read_link_scores
+from bridgetrack.models.model import model_to_json
+from bridgetrack.pipeline.project import MovieFile, Project, save_project
 
 FRAMES, PAIRS = 6, 5
+LACKING = "trained with link scores of another program"
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ def test_stores_without_scores(cells, scores, tmp_path):
     store = candidates(tmp_path / "moved.geff", elsewhere, scores)
     with (
         pytest.warns(BridgetrackWarning, match="next frame"),
-        pytest.raises(InputError, match="100 of 100 links name cells that do not exist"),
+        pytest.raises(InputError, match=r"100 of 100 links name cells .* positions"),
     ):
         bt.track(cells, link_scores=store)
     tracks = bt.track(cells).tracks
@@ -180,8 +184,26 @@ def test_on_the_command_line(cells, scores, tmp_path, capsys):
     assert main(["explain", str(out), "--frame", "0", "--cell", "1", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["event"].startswith("cell 1 in frame")
-    assert main(track) == 0
-    assert "trained with link scores of another program" in capsys.readouterr().out
+    suggest = ["suggest", str(cells), "--model", str(model), "--count", "3", "--json"]
+    assert main([*suggest, *given]) == 0
+    with_scores = json.loads(capsys.readouterr().out)
+    assert not any("link scores" in note for note in with_scores["notes"])
+    assert main(suggest) == 0
+    without = json.loads(capsys.readouterr().out)
+    assert any(LACKING in note for note in without["notes"])
+    assert without["suggestions"] != with_scores["suggestions"]
+    history = AnswerHistory(answers, settings={"model": model_to_json(bt.load_model(model))})
+    project = Project(MovieFile(cells), None, answers.geometry, history)
+    save_project(project, tmp_path / "cells.bridgetrack")
+    (tmp_path / "many").mkdir()
+    shutil.copy(cells, tmp_path / "many")
+    for words in (
+        track,
+        ["run", str(tmp_path / "cells.bridgetrack"), "--out", str(tmp_path / "of project")],
+        ["batch", str(tmp_path / "many"), "--model", str(model), "--out", str(tmp_path / "all")],
+    ):
+        assert main(words) == 0
+        assert LACKING in capsys.readouterr().out
     with pytest.warns(BridgetrackWarning, match=r"move\.link_score, divide\.link_score"):
         bt.track(cells, model=model)
 

@@ -43,16 +43,18 @@ def suggest(
     model: Path | None = None,
     annotations: Path | None = None,
     count: int = 20,
+    link_scores: Path | None = None,
 ) -> Answer:
     """List the events that are most worth annotating.
 
     The least certain events come first, no two of them neighbours; a share is drawn at random.
     """
     notes = left_out(labels, image)
-    given = RunInputs(labels, image, annotations=annotations, options=reading)
+    given = RunInputs(labels, image, model, annotations, link_scores, reading)
     with collecting_warnings(notes):
-        weights = open_model(model) or shipped_model()
-        scene = show(given.open().prepared())
+        opened = given.open()
+        weights = opened.model or shipped_model()
+        scene = show(opened.prepared())
         answered = len(scene.anchored.annotations)
         found = show(suggest_steps(scene, weights, count, options, answered=answered))
     record = {"suggestions": [s.to_json() for s in found], "notes": note_texts(notes)}

@@ -282,8 +282,9 @@ class Opened:
                 keys = ", ".join(k for k in model.keys if needs_link_scores([k]))
                 warn(
                     f"the model {model.name!r} was trained with link scores of another program "
-                    f"({keys}), but none are given: links are scored without them; give them with "
-                    "--link-scores (in Python link_scores=)"
+                    f"({keys}), but none are given: links are scored without them; give them to "
+                    "bridgetrack track or suggest with --link-scores (in Python link_scores=)",
+                    WrongInputWarning,
                 )
             return None, features
         scores = read_link_scores(given) if isinstance(given, Path | str) else given
@@ -312,7 +313,10 @@ def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
     said = f"{scores.name}: {missed} of {len(scores)} links name cells that do not exist; "
     if from_one or 2 * missed > len(scores):
         counted = "seem to be counted from 1; count them" if from_one else "are counted"
-        raise InputError(f"{said}frames {counted} from 0, and source and target must be labels")
+        named = "source and target must be labels"
+        if scores.cells is not None:
+            named = "positions must be those of the cells, in pixels"
+        raise InputError(f"{said}frames {counted} from 0, and {named}")
     if missed:
         warn(f"{said}they are left out")
 
