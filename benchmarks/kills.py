@@ -386,7 +386,7 @@ def main() -> None:
         while time.monotonic() - begun < options.seconds:
             for killer in killers.values():
                 killer.kill()
-    print("| what | kills | while it ran | units as before | units as after | run again | faults |")
+    print("| what ran | kills | while it ran | unchanged | replaced | run again | faults |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, killer in killers.items():
         c = killer.count

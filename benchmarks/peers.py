@@ -49,7 +49,7 @@ from common import UNSEEN as OTHERS
 from peer_runner import NEED_MASKS, TOOLS, peak_megabytes
 
 OURS = ("Bridgetrack", "Bridgetrack, no image", "Bridgetrack, 5 %")
-MATCHER = "matcher by overlap"
+MATCHER = "matching by overlap"
 HERE = (*OURS, MATCHER)
 """Tools that run in this environment."""
 THRESHOLDS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)

@@ -204,7 +204,7 @@ def connect(scheduler: str) -> Any:
         from distributed import Client
     except ImportError as error:
         raise DependencyError(
-            "clusters need dask.distributed; install it with: pip install bridgetrack[cluster]"
+            'clusters need dask.distributed; install it with: pip install "bridgetrack[cluster]"'
         ) from error
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the rest is told in our words
     try:

@@ -24,7 +24,7 @@ class SuggestOptions:
     separation
         Suggestions keep this many cell diameters apart within neighbouring frames.
     seed
-        Seed of the random ones.
+        Random seed.
 
     Raises
     ------

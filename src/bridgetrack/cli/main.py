@@ -172,6 +172,7 @@ def _wrong_use(error: Any) -> int:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else _NAME
     message = _one_line(error.format_message()).rstrip(".").replace("Value error, ", "")
+    message = message.removeprefix("Invalid value: ")
     _say(f"error: {message or 'no command was given'}; see {command} --help")
     return WRONG_USE
 

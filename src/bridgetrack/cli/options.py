@@ -172,10 +172,10 @@ WORDS: dict[str, tuple[str, str]] = {
         "any other a folder of masks.",
     ),
     "choose": (
-        "WORD",
+        "jointly|plain",
         "jointly: cells are chosen among candidates, together with their tracks (the default); "
-        "plain: a single segmentation of each frame, which is faster; cells of cellpose are taken "
-        "as they are (plain).",
+        "plain: a single segmentation of each frame, which is faster. Masks from --backend "
+        "cellpose are used unchanged.",
     ),
     "backend": ("NAME", "builtin, or cellpose if installed."),
     "network": ("NAME", "Cellpose network: name or file."),
@@ -185,7 +185,9 @@ WORDS: dict[str, tuple[str, str]] = {
         "the first file keep their label numbers.",
     ),
     "segment annotations": (
-        "A.json", "Annotations of masks: the result agrees with them and learns from them."
+        "A.json",
+        "Annotations of masks: the masks agree with them, and the score of a cell is learned from "
+        "them.",
     ),
     "project": ("PROJECT", "Project, NAME.bridgetrack beside a movie."),
     "folder": (
@@ -199,7 +201,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "annotate out": ("A.json", "File to write."),
     "fraction": ("F", "Share of the true events, 0 to 1."),
     "annotate count": ("N", "Number of events."),
-    "annotate seed": ("S", "Seed of the draw."),
+    "annotate seed": ("S", "Random seed."),
     "train out": ("MODEL.json", "File to write."),
     "train annotations": ("A.json", "Annotations to learn from."),
     "prior": (
@@ -240,6 +242,9 @@ WORDS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 """Place-holder and help of every option, by the parameter's name, after the name of the command
 where commands differ; those of settings are in the docstrings of their dataclasses."""
+
+_WIDEST = 24
+"""Letters of place-holders that list all choices; longer lists stand in the help."""
 
 _HOW: dict[str, dict[str, Any]] = {
     "scale": {"parser": parse_scale},
@@ -326,13 +331,14 @@ def _of_settings(settings: type[Any], names: list[str], called: str) -> list[ins
         return [_declared(name, kinds[name], None, called) for name in wanted]
     added = []
     for each in options_of(settings, *names):
-        flag, text, metavar = _flag(each.name), each.help, None
-        if each.choices and each.kind is str:
-            text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
+        flag, text = _flag(each.name), each.help
+        metavar: str | None = "|".join(map(str, each.choices))
         if each.kind is bool:
-            flag = f"{flag}/--no-{flag[2:]}"
-        else:
+            flag, metavar = f"{flag}/--no-{flag[2:]}", None
+        elif not metavar or len(metavar) > _WIDEST:
             metavar = {int: "N", float: "X", str: "WORD"}[each.kind]
+            if each.choices:
+                text = f"{text.rstrip('.')}: {', '.join(each.choices)}."
         kind = each.kind | None if each.may_be_none else each.kind
         shown = typer.Option(flag, help=text, metavar=metavar)
         added.append(_keyword(each.name, each.default, Annotated[kind, shown]))

@@ -275,7 +275,7 @@ def with_slice_distance(labels: Movie) -> Movie:
         return labels
     warn(
         f"{labels.source}: the scale is unknown; slices are taken to be {ratio:g} pixels apart, as "
-        "cells reach over so few of them; give the scale of z, y and x if this is wrong"
+        "cells extend over so few of them; give the scale of z, y and x if this is wrong"
     )
     return replace(labels, geometry=replace(geometry, scale=(ratio, 1.0, 1.0)))
 

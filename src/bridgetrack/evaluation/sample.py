@@ -53,11 +53,12 @@ class SampleOptions:
     Parameters
     ----------
     count
-        Events to look at.
+        Number of events to judge.
     of
-        What they are drawn from: all that join cells, divisions only, or all events.
+        What to check: links (moves, divisions and all other links between cells), divisions, or
+        events (all).
     seed
-        Seed of the random draw.
+        Random seed.
     """
 
     count: Annotated[int, Field(ge=1, le=100_000)] = 30

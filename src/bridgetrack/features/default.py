@@ -85,8 +85,11 @@ _SIZE = "log area over the movie's median, within +-3"
 _BRIGHTNESS = "robust z-score of the mean in its frame"
 _LEVEL = "|change of asinh(2 mean / movie median)|"
 _STEPS = "log(1 + d * diameter / median residual motion)"
-_WAVERING = "how surely the {}, which touch, are one cell within {} frames {}, or the {}, 0 to 1"
-_TRUST = "IoU of nine in ten best overlaps of the movie"
+_WAVERING = (
+    "how strongly the frames around suggest that the touching {} are one cell (one within {} "
+    "frames {}, or the {}), 0 to 1"
+)
+_TRUST = "the IoU that nine in ten cells exceed with their best match"
 _OVERLAPS: dict[str, Any] = {"needs": "mask", "start": 0.0}
 """Of features that compare overlaps with those of rivals."""
 
@@ -162,7 +165,7 @@ _move("source_brightness", "robust z-score of the earlier cell's mean in its fra
 
 @_move(
     "without_overlap",
-    f"{_TRUST} * min(max(d - 0.9, 0) / 0.3, 1) * max(1 - 5 covered, 0)",
+    f"q * min(max(d - 0.9, 0) / 0.3, 1) * max(1 - 5 covered, 0), q: {_TRUST}",
     **_OVERLAPS,
 )
 def _without_overlap(v: EventView) -> Array:
@@ -173,7 +176,7 @@ def _without_overlap(v: EventView) -> Array:
 
 @_move(
     "outdone",
-    f"{_TRUST} * share of the earlier cell by which another later one covers it more",
+    f"q * share of the earlier cell by which another later one covers it more, q: {_TRUST}",
     **_OVERLAPS,
 )
 def _outdone(v: EventView) -> Array:
@@ -308,7 +311,7 @@ _NEIGHBOURS = 0.1
 
 @_divide(
     "wavering",
-    _WAVERING.format("daughters", STEPS, "after", "mother two before"),
+    _WAVERING.format("daughters", STEPS, "after", "mother is two before"),
     needs="mask",
     start=-3.0,
 )
@@ -335,7 +338,7 @@ def _late(v: EventView) -> Array:
 
 @_divide(
     "lead",
-    f"{_TRUST} * least share of a daughter that the mother covers more than any other",
+    f"q * least share of a daughter that the mother covers more than any other, q: {_TRUST}",
     **_OVERLAPS,
 )
 def _least_lead(v: EventView) -> Array:
@@ -344,7 +347,7 @@ def _least_lead(v: EventView) -> Array:
 
 @_divide(
     "outdone",
-    f"{_TRUST} * shares of the daughters that another covers more than the mother",
+    f"q * shares of the daughters that another covers more than the mother, q: {_TRUST}",
     **_OVERLAPS,
 )
 def _daughters_outdone(v: EventView) -> Array:
@@ -358,8 +361,8 @@ def _parts_growth(v: EventView) -> Array:
 
 
 for _part, _parts, _whole, _when, _two, _start in (
-    (_split, "pieces", "earlier cell", "after", "earlier cell two before", 6.0),
-    (_merge, "earlier cells", "later region", "before", "later region two after", 4.0),
+    (_split, "pieces", "earlier cell", "after", "earlier cell is two before", 6.0),
+    (_merge, "earlier cells", "later region", "before", "later region is two after", 4.0),
 ):
     _part("middle", f"|midpoint of the {_parts} - the {_whole}|, after prediction", "diameters")(
         _middle
@@ -380,7 +383,8 @@ for _part, _parts, _whole, _when, _two, _start in (
 
 @_merge(
     "uncovered",
-    f"{_TRUST} * share of an earlier cell that the later region does not cover, the larger one",
+    f"q * share of an earlier cell that the later region does not cover, the larger one, "
+    f"q: {_TRUST}",
     **_OVERLAPS,
 )
 def _uncovered(v: EventView) -> Array:

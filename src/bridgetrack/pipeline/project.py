@@ -297,6 +297,8 @@ def load_project(path: str | os.PathLike[str]) -> Project:
     kind or of a later version, or its settings or answers are.
     """
     folder = folder_of(path)
+    if folder is None and not Path(path).exists():
+        raise InputError(f"{path}: there is no such project")
     if folder is None and Path(path).is_file() and Path(path).suffix.lower() != ".json":
         raise InputError(
             f"{path}: this is not a project; give the folder NAME{ENDING} beside the movie, or "

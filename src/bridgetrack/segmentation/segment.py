@@ -84,7 +84,7 @@ def _by_cellpose(
     """What Cellpose makes of a frame; see `segment_frame`."""
     if find_spec("cellpose") is None:
         raise DependencyError(
-            "Cellpose is not installed; install it with: pip install bridgetrack[cellpose]"
+            'Cellpose is not installed; install it with: pip install "bridgetrack[cellpose]"'
         )
     loaded = cellpose_network(network)
     volume: dict[str, Any] = {}

@@ -29,16 +29,19 @@ class SegmentationSettings:
         What a cell looks like: brighter than the background, darker, or more structured
         (``"texture"``, for phase contrast and DIC); ``"auto"`` decides by the image.
     sensitivity
-        How many times the noise a cell must exceed the background; larger finds fewer cells.
+        Threshold: how many times the noise a cell must stand out from the background; larger
+        values find fewer cells.
     depth
-        Touching cells are split where the waist between them is narrower than both by more than
-        this, in radii; larger splits less. Unless given, 0.05 (bright cells) or 0.15 (others).
+        Touching cells are split where the neck between them is narrower than both by more than
+        this fraction of the radius; larger values split fewer cells. Unless given, 0.05 (bright
+        cells) or 0.15 (others).
     min_size
-        Smallest area or volume of a cell, as a share of that of a disc or ball with the diameter.
+        Smallest area or volume of a cell, as a fraction of a disc (in 3D a ball) of the given
+        diameter.
     max_size
-        Largest area or volume of a cell, as such a share.
+        Largest area or volume of a cell, as such a fraction.
     clear_border
-        Remove cells that touch the frame's edge, but for those that people drew or called right.
+        Remove cells that touch the frame's edge, except those drawn or confirmed by hand.
 
     Raises
     ------

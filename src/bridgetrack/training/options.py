@@ -42,16 +42,16 @@ class TrainingOptions:
     loss
         Loss of the training objective.
     treatment
-        How samples that already satisfy their annotations enter the bounds: by their own best
-        compatible output (exact), or cancelling out against the reward (literal); see
-        `learning.options.Treatment`.
+        How samples that already satisfy their annotations enter the bounds; for comparison with
+        the papers only, see docs/method.md.
     regularizer
         Squared (``"l2"``) or absolute (``"l1"``) distance from the starting weights.
     lambda_
-        How close to stay to the starting weights, the factor λ of the regulariser; by default
-        `default_lambda` of n annotations, and 1/n where several movies are learned from.
+        How close to stay to the starting weights, the factor λ of the regulariser; by default it
+        depends on the number n of annotations (1/n where several movies are learned from).
     learner
-        Algorithm that minimises each convex problem, see `LearningOptions`.
+        Algorithm that minimises each convex problem; by default n-slack where it applies, else
+        1-slack.
     curriculum
         Learn from easy samples first, by this measure of difficulty.
     precision

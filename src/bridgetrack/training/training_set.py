@@ -114,8 +114,8 @@ def build_training_set(scene: Scene, largest: int = LARGEST) -> TrainingSet:
     incidence, constraints = scene.problem.incidence, scene.constraints
     if not len(constraints):
         raise InputError(
-            "there is nothing to learn from: no annotation says which event holds; annotate some "
-            "cells first (ten moves and every division you see are a good start)"
+            "there is nothing to learn from: no annotation says which event is right; annotate "
+            "some cells first (ten moves and every division you see are a good start)"
         )
     _, label, home = components(incidence)
     huge = np.bincount(label)[home] > largest
