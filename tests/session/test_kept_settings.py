@@ -86,7 +86,7 @@ def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, agai
     said = []
     made.message.connect(lambda _, words: said.append(words))
     made.undo()
-    assert "Undone: frame 1: this is no cell. Redo (R) brings it back." in said
+    assert "Undone: frame 1: this is not a cell. Redo (R) brings it back." in said
     assert not made.masks.answers and made.model.name == "taught"
     made.undo()
     assert any(words.startswith("Undone: the choice of the model.") for words in said)
