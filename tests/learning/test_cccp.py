@@ -106,9 +106,9 @@ def test_progress_can_be_watched_and_cancelled():
     training.close()
     assert first.n_inferences < second.n_inferences
     assert first.gap == np.inf and np.isfinite(second.gap)
-    assert second.objective == pytest.approx(
-        objective(model, samples, L2(0.1), second.w, "bridge"), rel=0.5
-    )
+    # the surrogate is above J, and below it only lies its own lower bound
+    assert second.objective >= objective(model, samples, L2(0.1), second.w, "bridge") - 1e-9
+    assert second.lower <= second.objective
     with pytest.raises(StopIteration):
         next(training)
 
