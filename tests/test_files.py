@@ -98,6 +98,7 @@ def test_a_failure_puts_everything_back(tmp_path, monkeypatch):
         rename(source, target)
 
     monkeypatch.setattr("os.rename", full)
+    monkeypatch.setattr("bridgetrack.files._exchange", lambda one, other: False)
     with pytest.raises(OutputError, match="make room"):
         write_run(folder, "new")
     assert content(folder) == {"a": "old", "run.json": "old"}
@@ -113,7 +114,7 @@ count = 0
 
 def heard(event, args):
     global count
-    count += event in ("os.rename", "os.remove", "os.rmdir")
+    count += event in ("os.rename", "os.remove", "os.rmdir", "ctypes.dlsym")
     if count == int(sys.argv[2]):
         os._exit(9)
 
@@ -125,17 +126,18 @@ with staged(Path(sys.argv[1])) as staging:
 """
 
 
-def test_a_killed_program_leaves_whole_results_or_none(tmp_path):
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not exchanged in one step")
+def test_a_killed_program_leaves_the_earlier_results_or_the_new_ones(tmp_path):
     out, seen = tmp_path / "out", set()
     for step in range(1, 20):
         write_run(out, "old")
         done = subprocess.run([sys.executable, "-c", KILLED, out, str(step)], check=False)
-        found = content(out) if out.exists() else {"run.json": "none", "a": "none"}
+        found = content(out)
         assert found["a"] == found["run.json"] and len(found) == 2
         seen.add(found["a"])
         if done.returncode == 0:
             break
-    assert {"old", "new"} < seen and done.returncode == 0
+    assert seen == {"old", "new"} and done.returncode == 0
     assert [p.name for p in tmp_path.iterdir()] == ["out"], "leftovers are removed"
 
 

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from operator import mul
 
@@ -13,8 +14,9 @@ from distributed import Client, LocalCluster
 
 import bridgetrack as bt
 from bridgetrack.cli.main import main
+from bridgetrack.errors import BridgetrackWarning
 from bridgetrack.files import program_version
-from bridgetrack.spread import ClusterError, spread, worth_it
+from bridgetrack.spread import ClusterError, Workers, spread, worth_it
 from simulator import SimulationSettings, simulate
 
 
@@ -58,23 +60,43 @@ def test_clusters_that_cannot_be_used_are_told(client, tmp_path, capsys, monkeyp
         list(spread(max, 1, [2], client))
 
 
-def test_a_scheduler_that_ends_is_told():
+def test_work_goes_on_here_where_no_worker_is_left(monkeypatch):
+    monkeypatch.setattr("bridgetrack.spread._PATIENCE", 0.3)
+    with (
+        LocalCluster(n_workers=0, dashboard_address=None, processes=False) as cluster,
+        Client(cluster, set_as_default=False) as alone,
+    ):
+        workers = Workers(alone)
+        with pytest.warns(BridgetrackWarning, match="no worker for"):
+            assert list(spread(mul, 6, range(9), workers)) == [6 * k for k in range(9)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing is waited for again
+            assert list(spread(mul, 6, range(9), workers)) == [6 * k for k in range(9)]
+
+
+def test_work_goes_on_here_where_the_scheduler_ends(monkeypatch):
+    monkeypatch.setattr("bridgetrack.spread._PATIENCE", 5)
     cluster = LocalCluster(n_workers=1, dashboard_address=None, processes=False)
-    with Client(cluster, set_as_default=False) as client:
+    with (
+        Client(cluster, set_as_default=False) as client,
+        Client(cluster, set_as_default=False) as later,
+    ):
         results = spread(mul, 2, range(40), client)
         assert [next(results), next(results)] == [0, 2]
         cluster.close()
-        with pytest.raises(ClusterError, match="the cluster failed"):
-            list(results)
+        with pytest.warns(BridgetrackWarning, match="failed"):
+            assert list(results) == [2 * k for k in range(2, 40)]
+        with pytest.warns(BridgetrackWarning, match="the remaining work was done in this process"):
+            assert list(spread(mul, 2, range(3), later)) == [0, 2, 4]
 
 
-def test_processes_of_this_machine_that_are_killed_are_told():
+def test_work_goes_on_here_where_processes_of_this_machine_are_killed():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         results = spread(mul, 2, range(40), pool)
         assert next(results) == 0
         os.kill(next(iter(pool._processes)), signal.SIGKILL)
-        with pytest.raises(ClusterError, match="--scheduler here"):
-            list(results)
+        with pytest.warns(BridgetrackWarning, match="at this machine"):
+            assert list(results) == [2 * k for k in range(1, 40)]
 
 
 @pytest.mark.parametrize("error", [OSError("full"), TimeoutError("late"), ValueError("wrong")])

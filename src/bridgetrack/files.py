@@ -8,6 +8,7 @@ Files that are being read are never overwritten.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -129,10 +130,8 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
         with writing(path, what):
             folder = held.enter_context(_folder_beside(target))
         new = folder / (path.name if path.is_symlink() else target.name)
-        try:
+        with _named_as(path, new):
             yield new
-        except OutputError as error:
-            raise OutputError(str(error).replace(str(new), str(path))) from error
         with writing(path, what):
             _flush(new)
             with locked(target.parent):
@@ -218,6 +217,17 @@ def writing(path: Path, what: str = "") -> Iterator[None]:
         raise OutputError(f"{path}: {what}cannot be written ({error})") from error
 
 
+@contextmanager
+def _named_as(path: Path, spare: Path) -> Iterator[None]:
+    """Report errors about a temporary path with the final path."""
+    try:
+        yield
+    except OutputError as error:
+        if str(spare) not in str(error):
+            raise
+        raise OutputError(str(error).replace(str(spare), str(path))) from error
+
+
 def remove(path: Path) -> None:
     """Remove a file or a folder, as far as that is possible; links are not followed."""
     if path.is_dir() and not path.is_symlink():
@@ -235,6 +245,8 @@ def _replace(new: Path, old: Path) -> None:
     with suppress(OSError, LookupError):
         shutil.copymode(old, new)
         shutil.chown(new, old.stat().st_uid, old.stat().st_gid)
+    if _exchange(new, old):
+        return
     aside = new.with_name(f"{new.name}.old")
     old.rename(aside)
     try:
@@ -242,6 +254,19 @@ def _replace(new: Path, old: Path) -> None:
     except OSError:
         aside.rename(old)
         raise
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Give each of two folders the other's name, in one step; False where that fails."""
+    with suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None, use_errno=True)
+        a, b = os.fsencode(one), os.fsencode(other)
+        if sys.platform.startswith("linux"):
+            here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+            return int(libc.renameat2(here, a, here, b, swap)) == 0
+        if sys.platform == "darwin":
+            return int(libc.renamex_np(a, b, 2)) == 0  # RENAME_SWAP
+    return False
 
 
 @contextmanager

@@ -14,11 +14,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
-from bridgetrack.errors import BridgetrackError, DependencyError
+from bridgetrack.errors import BridgetrackError, DependencyError, warn
 from bridgetrack.files import program_version
 
 THREADS = 2
@@ -26,7 +27,7 @@ THREADS = 2
 little, and each needs memory for its part."""
 
 _PATIENCE = 30.0
-"""Seconds to wait for a scheduler."""
+"""Seconds to wait for a scheduler, or for workers."""
 
 _WORTH = 15_000_000
 """Number of pixels above which segmenting on all cores is faster: processes need about five seconds
@@ -39,6 +40,19 @@ Result = TypeVar("Result")
 
 class ClusterError(BridgetrackError):
     """A cluster cannot be reached, or failed."""
+
+
+@dataclass
+class Workers:
+    """A ``concurrent.futures.Executor`` or a ``distributed.Client`` that several stages share."""
+
+    client: Any
+    lost: bool = False  # whether they failed, so that they are not asked again
+
+    @classmethod
+    def of(cls, client: Any) -> Workers | None:
+        """Those of a client; None without one."""
+        return client if client is None or isinstance(client, cls) else cls(client)
 
 
 def spread(
@@ -59,7 +73,7 @@ def spread(
     parts
         Its second one.
     client
-        A ``concurrent.futures.Executor`` or a dask client. In this process if None.
+        `Workers`, an executor or a dask client. In this process if None.
     threads
         How many parts are worked on at a time in this process.
 
@@ -71,72 +85,117 @@ def spread(
     Raises
     ------
     ClusterError
-        If workers do not have this version of the program, or die, or cannot be reached.
+        If workers do not have this version of the program, or die repeatedly.
+
+    Warns
+    -----
+    BridgetrackWarning
+        If no worker is left; the remaining work is done in this process.
     """
-    if client is not None:
-        yield from _on_cluster(function, shared, parts, client)
+    if (workers := Workers.of(client)) is not None:
+        cluster = _Cluster(workers, function, shared)
+        yield from _in_order(cluster.begin, cluster.result, parts, cluster.ahead)
     elif threads == 1:
         for part in parts:
             yield function(shared, part)
     else:
         with ThreadPoolExecutor(threads) as pool:
-            applied = partial(function, shared)
-            for future in _in_order(parts, partial(pool.submit, applied), 2 * threads):
-                yield future.result()
+            yield from _in_order(
+                lambda part: pool.submit(function, shared, part),
+                lambda part, future: future.result(), parts, 2 * threads,
+            )  # fmt: skip
 
 
-def _in_order(parts: Iterable[Part], begin: Callable[[Part], Any], ahead: int) -> Iterator[Any]:
-    """Futures of all parts in order; some more are begun ahead of that which is waited for."""
-    waiting: deque[Any] = deque()
+def _in_order(
+    begin: Callable[[Part], Any],
+    result: Callable[[Part, Any], Result],
+    parts: Iterable[Part],
+    ahead: int,
+) -> Iterator[Result]:
+    """Results of all parts in order; some more are begun ahead of that which is waited for."""
+    waiting: deque[tuple[Part, Any]] = deque()
     try:
         for part in parts:
-            waiting.append(begin(part))
+            waiting.append((part, begin(part)))
             if len(waiting) > ahead:
-                yield waiting.popleft()
+                yield result(*waiting.popleft())
         while waiting:
-            yield waiting.popleft()
+            yield result(*waiting.popleft())
     finally:
-        for future in waiting:
-            future.cancel()
+        for _, future in waiting:
+            if future is not None:
+                future.cancel()
 
 
-def _on_cluster(
-    function: Callable[[Shared, Part], Result],
-    shared: Shared,
-    parts: Iterable[Part],
-    client: Any,
-) -> Iterator[Result]:
-    """Results of workers, which give errors of the function as values; others are the cluster's."""
-    error: Exception | None = None
-    try:
-        for future in _in_order(parts, *_beginning(client, function, shared)):
-            result, error = future.result()
-            if error is not None:
-                break
-            yield result
-    except BridgetrackError:  # of what makes the parts
-        raise
-    except Exception as failed:
-        raise ClusterError(
-            f"the cluster failed ({type(failed).__name__}: {failed}); usually its workers have too "
-            "little memory: use smaller windows (--memory, --window), or work without a cluster "
-            "(--scheduler here)"
-        ) from failed
-    if error is not None:
-        raise error
+class _Cluster(Generic[Shared, Part, Result]):
+    """Workers that apply a function; where they fail, this process does what remains.
 
+    Errors of the function come back as values, so that those which are raised are the cluster's.
+    """
 
-def _beginning(
-    client: Any, function: Callable[[Shared, Part], Result], shared: Shared
-) -> tuple[Callable[[Part], Any], int]:
-    """What begins a part, and how many to begin ahead."""
-    content, submit = pickle.dumps(shared), client.submit
-    if isinstance(client, Executor):
-        return partial(submit, _in_process, content, function), 2 * (os.cpu_count() or 1)
-    # As the result of a task it is made again where every worker that held it has died.
-    there = submit(pickle.loads, content, pure=False)
-    begin = partial(submit, _on_worker, there, function, program_version(), pure=False)
-    return begin, 2 * max(sum(client.nthreads().values()), 1)
+    def __init__(
+        self, workers: Workers, function: Callable[[Shared, Part], Result], shared: Shared
+    ) -> None:
+        self.workers, self.function, self.shared = workers, function, shared
+        self.client = client = workers.client
+        self.ahead, self._how = 2 * (os.cpu_count() or 1), dict[str, Any]()
+        self._begun: tuple[Any, ...] = (_in_process, pickle.dumps(shared), function)
+        if isinstance(client, Executor) or workers.lost:
+            return
+        try:
+            # As the result of a task it is made again where every worker that held it has died.
+            content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
+            self.ahead = 2 * max(sum(client.nthreads().values()), 1)
+            self._begun = (_on_worker, content, function, program_version())
+            self._how = {"pure": False}
+        except Exception as error:
+            self._failed(error)
+
+    def begin(self, part: Part) -> Any:
+        """The future of a part; None if no worker is left."""
+        if not self.workers.lost:
+            try:
+                return self.client.submit(*self._begun, part, **self._how)
+            except Exception as error:
+                self._failed(error)
+        return None
+
+    def result(self, part: Part, future: Any) -> Result:
+        """What came of a part, by a worker or, if none is left, by this process."""
+        while future is not None and not self.workers.lost:
+            try:
+                result, error = future.result(timeout=_PATIENCE)
+            except TimeoutError:
+                if not (future.done() or self._has_workers()):
+                    self._go_on_here(f"has had no worker for {_PATIENCE:.0f} seconds")
+            except Exception as error:
+                self._failed(error)
+            else:
+                if error is not None:
+                    raise error
+                return result
+        return self.function(self.shared, part)
+
+    def _has_workers(self) -> bool:
+        if isinstance(self.client, Executor):
+            return True
+        try:  # a scheduler that has ended may go on naming its workers
+            return self.client.status == "running" and bool(self.client.nthreads())
+        except OSError:
+            return False
+
+    def _failed(self, error: Exception) -> None:
+        if type(error).__name__ == "KilledWorker":
+            raise ClusterError(
+                "several workers died on the same part of the movie; usually they have too little "
+                "memory: use smaller windows (--memory, --window), or workers with more memory"
+            ) from error
+        self._go_on_here(f"failed ({type(error).__name__}: {error})")
+
+    def _go_on_here(self, why: str) -> None:
+        self.workers.lost = True
+        address = getattr(getattr(self.client, "scheduler", None), "address", "this machine")
+        warn(f"the cluster at {address} {why}; the remaining work was done in this process")
 
 
 def _outcome(

@@ -41,6 +41,20 @@ def test_truncated_stack(
     assert capfd.readouterr().err == ""
 
 
+def test_pages_without_a_picture_are_no_emptiness(tmp_path):
+    path = tmp_path / "movie.ome.tif"
+    tifffile.imwrite(path, TYX, compression="zlib", metadata={"axes": "TYX"})
+    whole = path.read_bytes()
+    path.write_bytes(whole.replace(b'SizeT="6"', b'SizeT="8"'))
+    with pytest.raises(InputError, match="page 6 is missing"):
+        open_movie(path)
+    with tifffile.TiffFile(path) as file:
+        tag = file.pages[2].tags["StripByteCounts"]
+    path.write_bytes(whole[: tag.valueoffset] + bytes(4) + whole[tag.valueoffset + 4 :])
+    with pytest.raises(InputError, match="page 2 is missing"):
+        open_movie(path)
+
+
 def test_missing_empty_and_unknown(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         open_movie(tmp_path / "nothing")

@@ -21,7 +21,7 @@ from bridgetrack.io.results import FORMATS
 from bridgetrack.models.library import find_model_file
 from bridgetrack.pipeline.runs import RunOptions
 from bridgetrack.schema import options_of
-from bridgetrack.spread import connect, worth_it
+from bridgetrack.spread import Workers, connect, worth_it
 
 Reading = Annotated[
     RunOptions, "axes", "scale", "unit", "frame_interval", "image_axes", "columns", "without"
@@ -366,4 +366,4 @@ def cluster_at(scheduler: str | None, pixels: int = 0) -> Iterator[Any]:
         yield None
         return
     with connect(scheduler) as client:
-        yield client
+        yield Workers(client)

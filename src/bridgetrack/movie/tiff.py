@@ -94,14 +94,17 @@ class TiffStack:
 
 
 def _check_complete(path: Path, series: Any) -> None:
-    """Raise where pixels of the last page lie beyond the end of the file."""
+    """Raise where pixels are missing, or lie beyond the end of the file."""
     size = path.stat().st_size
-    page = series[len(series) - 1] if len(series) else None
-    if page is None:
-        return
-    ends = np.add(page.dataoffsets, page.databytecounts)
-    if ends.size == 0 or int(ends.max()) > size:
-        raise InputError(f"{path}: the TIFF is cut off (copy it again; {size} bytes are there)")
+    last = max(len(series) - 1, 0)
+    in_one_piece = series.dataoffset is not None
+    for number in range(last if in_one_piece else 0, len(series)):
+        page = series[number]
+        if page is None or not np.multiply(page.dataoffsets, page.databytecounts).any():
+            # it would be read as zeros
+            raise InputError(f"{path}: the picture of page {number} is missing from the file")
+        if int(np.add(page.dataoffsets, page.databytecounts).max(initial=0)) > size:
+            raise InputError(f"{path}: the TIFF is cut off (copy it again; {size} bytes are there)")
 
 
 def _check_one_stack(path: Path, file: tifffile.TiffFile) -> None:

@@ -44,7 +44,7 @@ from bridgetrack.schema import FileFormat, OpenEntry, of_dataclass
 from bridgetrack.segmentation.readings import SettingsEstimate, estimate_settings
 from bridgetrack.segmentation.segment import check_backend, segment_frame
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
-from bridgetrack.spread import spread
+from bridgetrack.spread import Workers, spread
 
 _LOOKING = 0.1
 """Share of a search that looking at the whole movie takes, about."""
@@ -240,7 +240,8 @@ class CellSearch:
         # Where they are chosen, cells at the edge are left out after the choice.
         inner = replace(finding.settings or SegmentationSettings(), clear_border=False)
         said = MaskAnswers(movie.geometry) if self.answers is None else self.answers
-        reader = MaskReader(movie, number, inner, said, finding.brought, self.client)
+        workers = Workers.of(self.client)
+        reader = MaskReader(movie, number, inner, said, finding.brought, workers)
         known = finding.learned is not None and finding.learned.answers == reader.answered
         if finding.chooses and not known:
             finding = replace(finding, learned=(yield from learned_score(reader)))

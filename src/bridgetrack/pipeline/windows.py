@@ -63,7 +63,7 @@ from bridgetrack.pipeline.tracking import (
     tracked,
 )
 from bridgetrack.progress import Progress, Steps, begin
-from bridgetrack.spread import spread
+from bridgetrack.spread import Workers, spread
 
 REACH = MAX_GAP
 """Frames that an event spans at most."""
@@ -121,6 +121,7 @@ def track_steps(
         message says what is.
     """
     memory = None if memory is None else parse_memory(memory)
+    client = Workers.of(client)
     detections = yield from measure(source, image, client)
     labels = source if isinstance(source, Movie) else None
     evidence = yield from gather_evidence(detections, labels, client=client)
