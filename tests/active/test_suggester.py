@@ -31,9 +31,8 @@ def test_proposals_are_chosen_events_the_most_uncertain_of_a_kind_first() -> Non
     solution = solve(scene.problem, scores)
     assert len(found) == 8
     assert all(solution.chosen[s.hypothesis] for s in found)
-    moves = [s.uncertainty for s in found if s.event.event == Event.MOVE]
-    assert moves == sorted(moves, reverse=True)
-    assert all(0 < s.uncertainty <= 1 and s.margin >= 0 for s in found)
+    moves = [s.margin for s in found if s.event.event == Event.MOVE]
+    assert moves == sorted(moves) and min(moves) >= 0
     for s in found:
         assert len(s.beliefs) == 1 + len(s.alternatives) > 1, "each event has its own"
         assert s.event not in s.alternatives
@@ -48,11 +47,11 @@ def test_kinds_that_were_hardly_answered_weigh_more() -> None:
         (one, other)
         for k, one in enumerate(found)
         for other in found[k + 1 :]
-        if one.uncertainty < other.uncertainty
+        if one.margin > other.margin
     ]
     assert turned, "not by uncertainty alone"
     # what an answer may turn out to be counts, so that the event itself may be a move, too
-    assert all(one.uncertainty > 0.3 * other.uncertainty for one, other in turned)
+    assert all(one.margin < other.margin - np.log(0.3) for one, other in turned)
 
 
 def test_the_margins_of_suggestions_are_exact() -> None:

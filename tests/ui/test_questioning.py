@@ -262,7 +262,10 @@ def test_a_sample_belongs_to_its_tracks(table, said):
     assert table.annotator.picking.mode == Mode.REVIEW
     questions.check_sample(1)
     assert questions.current.number == 3, "a longer one goes on where the shorter one ended"
-    table.annotator.accept()
+    table.annotator.undo()
+    assert questions.current.number == 2, "what was judged before can be judged again"
+    for _ in range(2):
+        table.annotator.accept()
     assert check.finished is not None
     session.edits.note(Kind.REJECT, third.event, "click", 1.0)
     assert check.finished is None

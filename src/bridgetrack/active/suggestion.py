@@ -83,11 +83,6 @@ class Suggestion:
     number: int | None = None
 
     @property
-    def uncertainty(self) -> float:
-        """How unsure the model is of it, 0 to 1."""
-        return math.exp(-self.margin)
-
-    @property
     def sampled(self) -> bool:
         """Whether it is judged as one of a sample of the tracks."""
         return self.number is not None
@@ -150,7 +145,6 @@ class Suggestion:
             "alternatives": [_event_json(e) for e in self.alternatives],
             "beliefs": [round(b, 4) for b in self.beliefs],
             "margin_at_least": round(self.margin, 4) if math.isfinite(self.margin) else None,
-            "uncertainty": round(self.uncertainty, 4),
         }
 
 
