@@ -5,9 +5,14 @@ import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
+import tifffile
+import zarr
 
 import bridgetrack
 from bridgetrack.annotations.files import load_annotations
@@ -24,9 +29,14 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
-def run_python(page):
+def commands(page):
+    """Commands of a page, those in blocks and those that are indented."""
+    text = (PROJECT / page).read_text(encoding="utf-8").replace("\\\n", " ")
+    return re.findall(r"^(?:    )?(bridgetrack .*)$", text, re.MULTILINE)
+
+
+def run_python(page, **names):
     """Run the blocks of a page one after another."""
-    names: dict[str, object] = {}
     for block in blocks(page, "python"):
         exec(compile(block, page, "exec"), names)
 
@@ -41,14 +51,28 @@ def sample(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("sample", "quick_scores")
-def test_readme_works_as_shown():
-    commands = "".join(blocks("README.md", "sh")).replace("\\\n", " ").splitlines()
-    lines = [shlex.split(line) for line in commands if line.startswith("bridgetrack")]
+def test_readme_and_tutorial_work_as_shown():
+    shown = dict.fromkeys([*commands("README.md"), *commands("docs/tutorial.md")])
+    lines = [shlex.split(line) for line in shown]
     assert {line[1] for line in lines} >= {"open", "demo", "segment", "track", "train", "check"}
     for line in lines:
+        if "--judged" in line:  # somebody has written into the last column what is right
+            judged = pd.read_csv(line[-1])
+            judged.assign(**{judged.columns[-1]: "yes"}).to_csv(line[-1], index=False)
         if line[1] not in ("open", "demo"):
             assert main(line[1:]) == 0, line
     run_python("README.md")
+
+
+def test_example_of_a_cluster(sample, monkeypatch):
+    """Its scheduler is elsewhere; what takes work as dask's client does stands for it."""
+    pytest.importorskip("distributed")
+    for name, folder in (("labels", "01_GT/TRA"), ("movie", "01")):
+        frames = [tifffile.imread(path) for path in sorted((sample / folder).glob("*.tif"))]
+        zarr.save_array(f"{name}.ome.zarr", np.stack(frames))
+    monkeypatch.setattr("distributed.Client", lambda address: ThreadPoolExecutor(1))
+    run_python("docs/many_movies.md", __name__="__main__")
+    assert (sample.parent / "result" / "detections.csv").exists()
 
 
 @pytest.mark.usefixtures("sample", "quick_scores")
