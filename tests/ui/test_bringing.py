@@ -310,7 +310,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
         assert state.elsewhere.busy("open"), "not in the window's thread"
         qtbot.waitUntil(lambda: not state.elsewhere.busy("open"))
 
-    def tracked(name):
+    def cells_are(name):
         qtbot.waitUntil(lambda: chosen(widget, "labels").name == name)
         tracked(state.session, qtbot)
 
@@ -333,11 +333,11 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     state.session.forget()
     viewer.layers.clear()
     open_file(files["masks"] / "t000.tif")
-    tracked("masks")
+    cells_are("masks")
     assert export("masks") == 3, actions
     n = len(state.session.scene.detections)
     open_file(files["table"])
-    tracked("spots")
+    cells_are("spots")
     assert len(state.session.scene.detections) == n
     assert export("spots") == 3, actions
     # What an export replaces is told before, and of other tracks nothing is said to be written.
@@ -359,7 +359,7 @@ def test_few_actions_lead_to_a_table(viewer, qtbot, files, tmp_path, pixels, mon
     open_file(files["frames"] / "t001.tif")
     qtbot.waitUntil(lambda: chosen(widget, "image") is not None)
     assert chosen(widget, "image").name == "frames" and len(chosen(widget, "image").data) == 3
-    tracked("spots")
+    cells_are("spots")
     tifffile.imwrite(second, np.asarray(chosen(widget, "image").data), photometric="minisblack")
     open_file(second)
     qtbot.waitUntil(lambda: state.session.movie is None)

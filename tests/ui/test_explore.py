@@ -191,7 +191,7 @@ def trees_plots_and_colours(opened, viewer, qtbot):
     [bars] = [x for x in panel.plot.plotItem.items if isinstance(x, pg.BarGraphItem)]
     assert bars.opts["height"].sum() == len(nodes) - tracks.n_tracks
     panel.tabs.setCurrentIndex(3)
-    assert "born by a division" in panel.cycle_words.toPlainText()
+    assert "born by an observed division" in panel.cycle_words.toPlainText()
     assert len(panel.survival.plotItem.listDataItems()) > 0
     assert panel.survival.plotItem.getAxis("bottom").labelText.startswith("time since birth")
     another_theme_is_followed_at_once(panel, step, viewer, qtbot)
