@@ -1,6 +1,5 @@
 """Damaged files are refused in one sentence that names the file, the place, and what to do."""
 
-import json
 from typing import Annotated, Any
 
 import pytest
@@ -82,11 +81,9 @@ def test_what_is_no_such_file_is_refused(text):
 
 def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "c.json").write_text(json.dumps(valid()))
-    small = FileFormat("test", 1, "a test file", Content, len, ModelError, largest=10)
-    for name, form in (("none", FORMAT), ("b", FORMAT), ("c", small)):
+    for name in ("none", "b"):
         with pytest.raises(ModelError, match=f"{name}.json"):
-            form.read(tmp_path / f"{name}.json")
+            FORMAT.read(tmp_path / f"{name}.json")
 
 
 @pytest.mark.parametrize("value", [float("nan"), {1}, "\ud800"])

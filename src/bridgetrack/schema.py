@@ -45,7 +45,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import as_path, check_readable, program_version
+from bridgetrack.files import as_path, program_version
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
@@ -138,7 +138,6 @@ class FileFormat(Generic[E, T]):
     # makes what the program works with; a `BridgetrackError` becomes part of the sentence
     make: Callable[[E], T]
     error: type[BridgetrackError] = InputError  # raised where a file cannot be used
-    largest: int = 20_000_000  # bytes of a file beyond which it is refused unread
 
     @property
     def head(self) -> dict[str, Any]:
@@ -157,7 +156,7 @@ class FileFormat(Generic[E, T]):
         place.
         """
         with self._raising():
-            return self.parse(read_text(as_path(path), self.what, self.largest), str(path))
+            return self.parse(read_text(as_path(path), self.what), str(path))
 
     def parse(self, text: str, where: str) -> T:
         """The content of a file's text; raises as `read`, with `where` as the file."""
@@ -210,15 +209,9 @@ def check(schema: Any, content: Any, where: str) -> Any:
         raise InputError(f"{where}: {in_words(problem)}{cure}") from None
 
 
-def read_text(path: Path, what: str, largest: int = 20_000_000) -> str:
-    """The text of a file that must not be larger than some bytes.
-
-    Raises an `InputError` where it is missing, too large or no text.
-    """
-    check_readable(path)
+def read_text(path: Path, what: str) -> str:
+    """The text of a file; an `InputError` where it is missing or no text."""
     try:
-        if path.stat().st_size > largest:
-            raise InputError(f"{path}: this is not {what} (it is much too large)")
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path}: the file cannot be read ({error.strerror or error})") from error

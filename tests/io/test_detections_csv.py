@@ -120,7 +120,7 @@ def test_an_extent_that_cannot_be(tmp_path: Path) -> None:
     known = {"n_frames": 1, "shape": [10**400, 5], "scale": [1.0, 1.0]}
     beside = {"files": [path.name], "geometry": known, "units": {}}
     (tmp_path / "units.json").write_text(json.dumps(beside))
-    with pytest.raises(InputError, match=r"units.json.*geometry.shape\[0\]: should be"):
+    with pytest.raises(InputError, match=r"units.json.*geometry.shape.0: should be"):
         read_detections_csv(path)
 
 

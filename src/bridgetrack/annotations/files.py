@@ -46,7 +46,7 @@ ANSWERS, PROJECT = "answers.json", "project.json"
 SUFFIX = ".annotations.json"
 """Of the name of a file of answers beside a movie, as earlier versions had it."""
 
-_LARGEST, _WHAT = 1_000_000_000, "the annotations"
+_WHAT = "the annotations"
 
 # ---------------------------------------------------------------------- form
 
@@ -112,7 +112,7 @@ class _Content(FilePart):
 
 
 ANNOTATION_FILE = FileFormat(
-    "bridgetrack-annotations", 3, "an annotation file", _Content, _Content.made, largest=_LARGEST
+    "bridgetrack-annotations", 3, "an annotation file", _Content, _Content.made
 )
 """What is known of a movie as one object, an `AnswerHistory`; `history_to_json` makes it."""
 
@@ -199,7 +199,7 @@ class Journal:
     def _read(self) -> tuple[AnswerHistory, bool]:
         """What it holds, and whether an earlier version wrote it."""
         path, what = self.path, ANNOTATION_FILE.what
-        text = read_text(path, what, largest=_LARGEST)
+        text = read_text(path, what)
         first, _, rest = text.partition("\n")
         head = _object(first)
         if head is None:  # an object of several lines
@@ -246,7 +246,7 @@ class Journal:
             history, _ = history.after("answer", step)
         settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
         if settings.exists():
-            text = read_text(settings, what, largest=_LARGEST)
+            text = read_text(settings, what)
             known = check(JsonObject, parse_json(text, what, str(settings)), str(settings))
             history = replace(history, settings={k: v for k, v in known.items() if v})
         return history

@@ -365,7 +365,6 @@ FINDING_FILE = FileFormat(
     "a record of how cells were found",
     _Content,
     _Content.finding,
-    largest=100_000_000,
 )
 """Records of how cells were found, as `Finding`; None where others had a part in it."""
 
