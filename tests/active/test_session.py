@@ -81,7 +81,7 @@ def test_an_event_of_other_cells_is_no_answer() -> None:
     one = session()
     first = following(one)
     other = next(s for s in one.open if first.slot not in s.event.slots)
-    with pytest.raises(InputError, match="says nothing of what"):
+    with pytest.raises(InputError, match="the question is what"):
         one.answer(first, other.event)
     assert not len(one.annotations)
     assert following(one) == first

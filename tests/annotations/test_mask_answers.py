@@ -114,7 +114,7 @@ def test_later_answers_take_earlier_ones_back() -> None:
 
 
 def test_candidates_of_another_movie_are_refused() -> None:
-    with pytest.raises(InputError, match="candidates of"):
+    with pytest.raises(InputError, match="candidates to frames of"):
         targets(regions_of_labels(np.eye(5, dtype=int)), given(CUT))
 
 
@@ -193,8 +193,8 @@ def test_answers_about_another_movie_are_refused(tmp_path) -> None:
     ("entry", "value", "words"),
     [
         ("right", [[5, 2, 6, 3]], "runs of pixels are not in order"),
-        ("right", [[10**12, 1]], "beyond the movie"),
-        ("frame", 4, "beyond the movie"),
+        ("right", [[10**12, 1]], "outside the movie"),
+        ("frame", 4, "outside the movie"),
     ],
 )
 def test_a_file_that_was_tampered_with_is_refused_in_a_sentence(

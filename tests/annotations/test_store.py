@@ -165,7 +165,7 @@ def test_any_beginning_of_a_journal_opens_to_the_answers_of_its_whole_lines(jour
         warnings.simplefilter("always")
         assert load_annotations(cut) == after[lines - 1].annotations
     torn = whole[:length][-1:] != b"\n" and not complete
-    assert ["its last line is not whole" in str(w.message) for w in said] == [True] * torn
+    assert ["its last line is incomplete" in str(w.message) for w in said] == [True] * torn
     store = AutosavingStore(cut, MOVIE)
     assert store.history == after[lines - 1]
     assert bool(store.notice) == torn

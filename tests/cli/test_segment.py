@@ -82,7 +82,7 @@ def test_readings_that_disagree_are_told_and_kept(run, tmp_path):
     image, out = write_tiff(tmp_path / "ringed.tif", ringed()), tmp_path / "labels.tif"
     words = ("segment", image, "--out", out, "--choose", "plain")
     shown = run(*words)
-    assert "warning: cells are taken for structured and 19 pixels wide, but dark and" in shown.out
+    assert "warning: cells are taken as structured and 19 pixels wide, but dark and" in shown.out
     record = json.loads((tmp_path / "labels.run.json").read_text())
     first, second = record["readings"]
     assert (first["foreground"], second["foreground"]) == ("texture", "dark")
@@ -202,7 +202,7 @@ def test_labels_that_are_no_candidates_are_refused(run, refused, rough, tmp_path
         (files["few"], "must be the same"),
         (out, "labels.tif"),
         (image, "is this the image"),
-        (files["yes"], "is a yes/no mask"),
+        (files["yes"], "is a binary mask"),
     ):
         refused((*words, wrong), said)
     refused((*words, files["one"], "--choose", "plain"), "--choose jointly")

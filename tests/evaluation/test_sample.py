@@ -75,7 +75,7 @@ def test_judged_on_paper(tracks, tmp_path):
     for number, verdict in enumerate(("yes", "no", "?")):
         sample = sample.judged(number, verdict)
     assert sample.left == (3,)
-    with pytest.raises(InputError, match="'maybe' is no answer"):
+    with pytest.raises(InputError, match="'maybe' is not an answer"):
         sample.judged(3, "maybe")
     path = write_sample(sample, tmp_path / "sample.csv")
     again = read_sample(path, tracks)
@@ -86,7 +86,7 @@ def test_judged_on_paper(tracks, tmp_path):
     assert read_sample(path, tracks).verdicts == sample.verdicts, "as a spreadsheet saves it"
     lines = text.splitlines(keepends=True)
     for wrong, said in (
-        (text.replace(",no\n", ",maybe\n"), r"sample.csv, row 3: 'maybe' is no answer"),
+        (text.replace(",no\n", ",maybe\n"), r"sample.csv, row 3: 'maybe' is not an answer"),
         ("".join(lines[:1] + lines[2:]), "not the events that were drawn"),
         ("".join(lines[:1] + lines[:0:-1]), "not the events that were drawn"),
         (text.replace("right\n", "fine\n"), "columns right are missing"),

@@ -66,7 +66,7 @@ def test_labels_are_numbered_where_ids_do_not_serve(tmp_path: Path) -> None:
     text = "t,y,x,track\n0,1,1,5\n0,2,2,5\n1,1,1,5\n"
     assert read_detections_csv(table(tmp_path, text)).label.tolist() == [1, 2, 1]
     for rows, row, what in (("0,1,1,3\n0,2,2,-1\n", 3, "is -1"), ("0,1,1,3\n0,2,2,3\n", 3, "3 is")):
-        with pytest.warns(UserWarning, match=f"numbered anew, since in row {row} the label {what}"):
+        with pytest.warns(UserWarning, match=f"renumbered, since in row {row} the label {what}"):
             numbered = read_detections_csv(table(tmp_path, f"t,y,x,label\n{rows}"))
         assert numbered.label.tolist() == [1, 2]
 

@@ -77,7 +77,7 @@ def test_three_daughters_are_read(tmp_path: Path) -> None:
         ("1 2 3 0", "row 2: the label was used before"),
         ("2 2 3 9", "row 2: there is no track of its parent"),
         ("2 1 3 1", "row 2: its parent is still there"),
-        ("2 3 3 1", "label 2 is drawn in frame 2, but the table has it in the frames 3 to 3"),
+        ("2 3 3 1", "label 2 has a mask in frame 2, but the table has it in the frames 3 to 3"),
         ("9 2 3 1", "label 2 of frame 2 is not in it"),
         (
             "2 2 1000000000 1",
@@ -111,7 +111,7 @@ def test_a_table_without_rows_is_told_of_where_cells_are_drawn(tmp_path: Path) -
 
 def test_a_track_that_is_nowhere_drawn(tmp_path: Path) -> None:
     folder = write_ctc_folder(tmp_path / "TRA", DIVIDING, [*DIVIDING_ROWS, "7 0 1 0"])
-    with pytest.raises(InputError, match="track 7 is not drawn"):
+    with pytest.raises(InputError, match="track 7 has no mask"):
         read_ctc(folder)
 
 

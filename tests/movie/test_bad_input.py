@@ -130,7 +130,7 @@ def test_pickled_objects_are_refused(tmp_path: Path) -> None:
     [
         (TYX, {"axes": "TYY"}, "axis order"),
         (TYX, {"axes": "TZYX"}, "axis order"),
-        (np.zeros(5), {}, "no movie"),
+        (np.zeros(5), {}, "is not a movie"),
         (np.zeros((0, 5, 5)), {}, "no pixels"),
         (np.zeros((2, 5, 5), dtype=complex), {}, "not numbers"),
         (TYX, {"scale": (1, 1, 1)}, "scale"),
@@ -172,7 +172,7 @@ def test_zarr_groups_without_an_image(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"damaged\.zarr"):
         open_movie(tmp_path / "damaged.zarr")
     group = zarr.open_group(tmp_path / "a.zarr", mode="w")
-    with pytest.raises(InputError, match="no OME-Zarr image"):
+    with pytest.raises(InputError, match="not an OME-Zarr image"):
         open_movie(tmp_path / "a.zarr")
     group.create_array("raw", data=TYX)
     assert open_movie(tmp_path / "a.zarr").n_frames == 6

@@ -60,7 +60,7 @@ def test_imagej_hyperstack_tells_axes_scale_and_interval(tmp_path: Path) -> None
 def test_imagej_slices_without_time_are_frames(tmp_path: Path) -> None:
     path = tmp_path / "a.tif"
     tifffile.imwrite(path, TYX, imagej=True, metadata={"axes": "ZYX"})
-    with pytest.warns(UserWarning, match="taken for time"):
+    with pytest.warns(UserWarning, match="taken as time"):
         movie = open_movie(path)
     assert movie.array.shape == (6, 1, 20, 30)
     assert open_movie(path, axes="ZYX").array.shape == (1, 1, 6, 20, 30)

@@ -134,7 +134,7 @@ def test_a_missing_cell_is_found_where_somebody_clicks() -> None:
     after = consistent(site, mend)
     assert cells_of(mend, after) == [FREE] and mend.wrong == ()
     assert overlap(after == FREE, truth == 2) > 0.75
-    with pytest.raises(InputError, match="drawn here already"):
+    with pytest.raises(InputError, match="here is the mask of"):
         act("grow", site, (25, 25))
     for nothing, place in ((replace(site, image=None), (25, 41)), (site, (85, 5))):
         with pytest.raises(InputError, match="paint the cell"):

@@ -38,7 +38,7 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert session.kinds == EventKinds(), "an answer names a merge"
     told = said[-1][1]
     assert told.startswith(f"an answer says: {session.names(merge.sources[0])} in frame")
-    assert told.endswith("without merges; delete that answer, or do not leave out merges")
+    assert told.endswith("in this movie; delete that answer, or do not exclude merges")
 
 
 def test_several_of_which_none_is_clear_are_noticed(session):

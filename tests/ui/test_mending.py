@@ -105,7 +105,7 @@ def all_in_view_is_right(opened, viewer, hand, qtbot, pair):
     empty = np.argwhere(cells(viewer)[T][60:330, 60:330] == 0)[0] + 60
     taken = np.argwhere(cells(viewer)[T][60:330, 60:330] > 0)[0] + 60
     hand.click(SCALE * taken)
-    assert "drawn here already" in widget.notice.text()
+    assert "here is the mask of" in widget.notice.text()
     hand.point(SCALE * empty)
     hand.key("E")
     hand.click(SCALE * empty)

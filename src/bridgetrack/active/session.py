@@ -223,9 +223,8 @@ class ActiveSession:
             what, (frame, label) = suggestion.slot
             asked = "becomes of" if what == "fate" else "comes before"
             raise InputError(
-                f"{describe_event(chosen)}: this says nothing of what {asked} cell {label} of "
-                f"frame {frame}, which is asked; give an event of that cell, or answer that you "
-                "cannot tell"
+                f"{describe_event(chosen)}: the question is what {asked} cell {label} of frame "
+                f"{frame}; give an event of that cell, or answer that you cannot tell"
             )
         said, past = self.settled_by(suggestion), self.answers.history.past
         if said is not None and said.kind == Kind.REJECT and past and past[-1].added == (said,):

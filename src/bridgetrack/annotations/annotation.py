@@ -204,14 +204,16 @@ class Annotation:
                 f"the annotation id {self.id[:80]!r} must be 1 to 64 of: letters digits _ . -"
             )
         if not _ID.fullmatch(self.source):
-            raise InputError(f"annotation {self.id}: the source {self.source[:80]!r} is no word")
+            raise InputError(f"annotation {self.id}: the source {self.source[:80]!r} is not a word")
         if self.created is not None and not is_time(self.created):
             raise InputError(
                 f"annotation {self.id}: created is {self.created[:80]!r}, not a time such as "
                 f"2024-05-17T09:30:00+00:00"
             )
         if self.named is not None and self.events[0].event != FATES.get(self.named, ("",))[0]:
-            raise InputError(f"annotation {self.id}: {self.named[:80]!r} names no end or beginning")
+            raise InputError(
+                f"annotation {self.id}: {self.named[:80]!r} is not a known end or beginning"
+            )
         self._check_events()
 
     def _check_events(self) -> None:

@@ -218,8 +218,8 @@ class Journal:
                 raise InputError(f"{where}: {error}; take the file from a backup") from None
         if torn and not complete:
             self.notice = (
-                f"{path}: its last line is not whole (the program was ended while it wrote it) and "
-                f"is left out; the {len(lines)} changes before it are there"
+                f"{path}: its last line is incomplete (the program ended while writing it) and is "
+                f"left out; the {len(lines)} changes before it are there"
             )
         earlier = present is not head
         if not (earlier or complete):

@@ -48,7 +48,7 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
 
     Iteration goes over the answers alone, without masks that were chosen anew, which are in `past`
     and are found by id, too. An `InputError` is raised where an id is there twice, or an answer
-    speaks of pixels beyond the movie.
+    names pixels outside the movie.
     """
 
     noun, prefix = "answer about masks", "m"
@@ -82,7 +82,7 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
                     raise InputError(f"{called}: its runs of pixels are not in order")
                 end = start + length
             if answer.frame >= self.geometry.n_frames or end > n_pixels:
-                raise InputError(f"{called} speaks of pixels beyond the movie")
+                raise InputError(f"{called} names pixels outside the movie")
         self.last_label = max(self.last_label, *answer.labels, 0)
 
     @property
@@ -149,8 +149,8 @@ def targets(regions: Regions, answers: MaskAnswers) -> Index:
     """
     if answers.geometry.shape != regions.shape:
         raise InputError(
-            f"the answers about masks are of frames of {answers.geometry.shape} pixels, the "
-            f"candidates of {regions.shape}; propose them from the movie that was answered"
+            f"the answers about masks belong to frames of {answers.geometry.shape} pixels, the "
+            f"candidates to frames of {regions.shape}; propose them from the movie of the answers"
         )
     said = np.zeros(len(regions), dtype=np.int64)
     for t, known in _standing(answers, set(np.unique(regions.frame).tolist())).items():

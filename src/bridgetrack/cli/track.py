@@ -255,5 +255,5 @@ def demo(out: Path = Path("demo")) -> Answer:
     figures = ["edge_f1", "division_f1", "tra", "ct"]
     compared = pd.DataFrame([{"": name, **scores[name]} for name in scores])[["", *figures]]
     # beside these, an estimate of right events looks far too good
-    why = "These scores count cells that were not found, or drawn as one, as errors of the tracks."
+    why = "These scores count cells that were not found, or share a mask, as errors of the tracks."
     return Answer(record | {"scores": scores}, [*lines, *table(compared), "", why])

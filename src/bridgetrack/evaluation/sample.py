@@ -145,7 +145,7 @@ class Sample:
     def judged(self, number: int, verdict: str) -> Sample:
         """The same with a verdict on the event with this number, from 0."""
         if verdict not in _WORDS:
-            raise InputError(f"{verdict!r} is no answer; say yes, no or ?")
+            raise InputError(f"{verdict!r} is not an answer; say yes, no or ?")
         said = (*self.verdicts[:number], _WORDS[verdict], *self.verdicts[number + 1 :])
         return replace(self, verdicts=said)
 
@@ -260,5 +260,5 @@ def _check_same(sample: Sample, text: TextTable) -> None:
 def _verdicts(text: TextTable) -> list[str]:
     said = text.cells["right"].str.strip().str.lower()
     wrong = (~said.isin(list(_WORDS))).to_numpy()
-    text.refuse(wrong, lambda k: f"{said.iloc[k]!r} is no answer; write yes, no or ?")
+    text.refuse(wrong, lambda k: f"{said.iloc[k]!r} is not an answer; write yes, no or ?")
     return [_WORDS[word] for word in said]

@@ -212,7 +212,7 @@ def evaluate(
         figures |= dict.fromkeys(_NEED_MASKS)
     if sparse:
         figures |= {k: None for k, v in figures.items() if isinstance(v, float) and k not in SPARSE}
-        notes.append("sparse truth: figures that count what the truth leaves out are not given")
+        notes.append("sparse truth: scores that need all cells of the movie are left out")
     matching = "overlap" if by_masks else "distance"
     return Scores(**figures, matching=matching, notes=tuple(notes))
 

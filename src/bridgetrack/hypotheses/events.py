@@ -317,13 +317,13 @@ class EventKinds:
             name = by_event.get(word, word)
             if word in _ALWAYS:
                 warn(
-                    f"{word!r}: cells always may appear and disappear; reject the appearances that "
-                    "are wrong instead"
+                    f"{word!r}: cells may always appear and disappear; reject wrong appearances "
+                    "instead"
                 )
                 continue
             if name not in _EVENTS:
                 raise InputError(
-                    f"{word!r} is no kind of event that a movie may be without; choose from "
+                    f"{word!r} is not a kind of event that can be excluded; choose from "
                     + ", ".join(_EVENTS)
                 )
             absent.add(name)

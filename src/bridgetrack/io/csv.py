@@ -283,8 +283,8 @@ def _nodes(cells: CellTable, graph: pd.DataFrame, notes: list[str]) -> pd.DataFr
             nodes["track_id"] = track
         else:
             notes.append(
-                f"the column {cells.columns['track']!r} names whole lineages; tracks were numbered "
-                "anew from birth to division"
+                f"the column {cells.columns['track']!r} names whole lineages; tracks were "
+                "renumbered from birth to division"
             )
     for name, dtype in (cells.sidecar.dtypes if cells.sidecar is not None else {}).items():
         nodes[name] = _column(cells, name, dtype)

@@ -195,12 +195,12 @@ def _check_presence(nodes: pd.DataFrame, table: Table, labels: Movie, path: Path
     refuse(
         (frame < begin[row]) | (frame > end[row]),
         lambda k: (
-            f"the label {label[k]} is drawn in frame {frame[k]}, but the table has it in the "
+            f"the label {label[k]} has a mask in frame {frame[k]}, but the table has it in the "
             f"frames {begin[row[k]]} to {end[row[k]]}"
         ),
     )
     absent = ~np.isin(number, label)
-    refuse(absent, lambda k: f"the track {number[k]} is not drawn in any mask")
+    refuse(absent, lambda k: f"the track {number[k]} has no mask")
 
 
 def followers(nodes: pd.DataFrame, table: Table) -> pd.DataFrame:

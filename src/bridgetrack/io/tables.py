@@ -310,7 +310,7 @@ def _frames(
         notes.append(f"the times in the column {column!r} were counted as frames")
         return frame, interval
     if unit not in _OF_FRAMES and minutes(1, unit) is None:
-        notes.append(f"the unit {unit!r} of the column {column!r} is unknown: taken for frames")
+        notes.append(f"the unit {unit!r} of the column {column!r} is unknown: taken as frames")
     frame = text.integers(column)
     text.refuse(frame < 0, "the frame is negative; frames count from 0")
     text.refuse(frame >= MOST_FRAMES, f"the frame is beyond the {MOST_FRAMES:,} possible")
@@ -361,9 +361,7 @@ def _micrometers(text: TextTable, found: Mapping[str, str], axis: str, notes: li
         unit = str(text.cells[found["unit"]].iloc[0]).strip().lower()
     micro = micrometers(1, unit)
     if micro is None and unit not in _OF_PIXELS:
-        notes.append(
-            f"the unit {unit!r} of the column {found[axis]!r} is unknown: taken for pixels"
-        )
+        notes.append(f"the unit {unit!r} of the column {found[axis]!r} is unknown: taken as pixels")
     return np.nan if micro is None else micro
 
 
@@ -430,7 +428,7 @@ def _several_movies(text: TextTable, frame: Index) -> list[str]:
                 shown = ", ".join(map(repr, name.unique()[:3]))
                 return [
                     f"by the column {column!r} these are cells of several movies ({shown}), which "
-                    "are taken for one; give a table of each"
+                    "are read as one; give a table of each"
                 ]
     return []
 
@@ -486,7 +484,7 @@ def _labels(cells: pd.DataFrame, columns: Mapping[str, str], notes: list[str]) -
             k = int(np.argmax(wrong))
             what = f"is {values[k]}" if values[k] < 1 else f"{values[k]} is twice in its frame"
             notes.append(
-                f"the cells are numbered anew, since in row {cells.index[k]} the label {what}; "
+                f"the cells are renumbered, since in row {cells.index[k]} the label {what}; "
                 "labels count from 1, each once in a frame"
             )
     return np.asarray(cells.groupby("frame").cumcount(), dtype=np.int64) + 1

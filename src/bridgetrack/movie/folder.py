@@ -135,7 +135,7 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
     patterns = sorted({re.sub(r"\d+", "*", p.name) for p in files})
     if len(patterns) > 1:
         raise InputError(
-            f"{folder}: the names tell of {len(patterns)} movies ({', '.join(patterns[:4])}); "
+            f"{folder}: the names are those of {len(patterns)} movies ({', '.join(patterns[:4])}); "
             f"say which one by a pattern, e.g. {folder / patterns[0]}"
         )
     parts = pd.DataFrame([_NUMBER.split(p.name) for p in files])
@@ -149,7 +149,7 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
     if positions:
         warn(
             f"{folder}: the names count positions ({files[0].name}, {files[1].name}, ...); they "
-            "are taken for the frames of one movie; open one of them if each is a movie of its own"
+            "are taken as the frames of one movie; open one of them if each is a movie of its own"
         )
     # the first number that counts channels, and the first that counts planes
     inner = {c: k for k, c in reversed(counted.items()) if c in ("channel", "plane")}

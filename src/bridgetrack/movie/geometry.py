@@ -68,7 +68,7 @@ class Geometry:
             raise InputError(f"the scale {self.scale} must be two or three positive numbers")
         if not all(_SMALLEST <= s <= _LARGEST for s in self.scale):
             raise InputError(
-                f"the scale {self.scale} is none of a microscope: {_SMALLEST:g} to {_LARGEST:g}"
+                f"the scale {self.scale} is not that of a microscope: {_SMALLEST:g} to {_LARGEST:g}"
             )
         interval = self.frame_interval
         if interval is not None and not _SMALLEST <= interval <= _LARGEST:

@@ -75,8 +75,8 @@ class Movie:
         """The pixels, after a warning where some are no numbers; the same one for all frames."""
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             warn(
-                f"{self.source}: pixels are NaN or infinite in some frames, and are taken for "
-                "background; look whether these frames are damaged or were never recorded"
+                f"{self.source}: pixels are NaN or infinite in some frames, and are taken as "
+                "background; check whether these frames are damaged or were never recorded"
             )
         return pixels
 
@@ -250,8 +250,8 @@ def check_labels(labels: Movie) -> None:
     apart = _in_places_apart(frame)
     if len(apart) and len(numbers) == 1:
         raise InputError(
-            f"{where}: every cell has the number {numbers[0]}, so this is a yes/no mask; number "
-            "its cells first, which parts those that touch, too: bridgetrack segment "
+            f"{where}: every cell has the number {numbers[0]}, so this is a binary mask; number "
+            "its cells first, which also separates touching ones: bridgetrack segment "
             f"{labels.source} --choose plain --out numbered.tif"
         )
     if len(apart):

@@ -111,7 +111,7 @@ def open_labels(
         raise InputError(
             f"{movie.source}: a label movie has one channel, this one has {len(movie.channels)}; "
             "save the channel with the labels by itself, or say the axis order if that axis is "
-            "not channels (--axes, e.g. TZYX); a colour picture is no label movie"
+            "not channels (--axes, e.g. TZYX); a colour picture is not a label movie"
         )
     return movie
 
@@ -155,7 +155,7 @@ def _read(source: Any, *, labels: bool) -> tuple[RawMovie, str]:
         return RawMovie(source.array, *said), source.source
     if isinstance(source, pd.DataFrame):
         raise InputError(
-            "a table in memory is no movie; give the path of its CSV file, or what "
+            "a table in memory is not a movie; give the path of its CSV file, or what "
             "bt.read_detections_csv makes of that"
         )
     if not isinstance(source, str | os.PathLike):
@@ -239,7 +239,7 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         _refuse_colours(raw.data.shape, name)
         if ndim not in _GUESSES:
             raise InputError(
-                f"{name}: an array with {ndim} axes is no movie; expected 2 to 5 axes out of "
+                f"{name}: an array with {ndim} axes is not a movie; expected 2 to 5 axes out of "
                 f"{ORDER} (--axes or --image-axes says their order)"
             )
         axes = _GUESSES[ndim]
@@ -251,7 +251,7 @@ def _axes(raw: RawMovie, given: str | None, name: str) -> str:
         )
     if "T" not in axes and "Z" in axes and raw.data.shape[axes.index("Z")] > 1:
         warn(
-            f"{name}: the file names a Z axis but no time; the Z axis is taken for time "
+            f"{name}: the file names a Z axis but no time; the Z axis is taken as time "
             f"(say the axis order {axes} if this is one 3D frame: --axes or --image-axes)"
         )
         return axes.replace("Z", "T")

@@ -84,7 +84,7 @@ def _only_array(group: Any, path: Path) -> Any:
     if len(arrays) != 1:
         inside = ", ".join(sorted(str(n) for n, _ in group.members())[:6]) or "nothing"
         raise InputError(
-            f"{path}: the zarr group is no OME-Zarr image and holds {len(arrays)} arrays; open "
+            f"{path}: the zarr group is not an OME-Zarr image and holds {len(arrays)} arrays; open "
             f"one array or image inside it ({inside})"
         )
     return next(iter(arrays.values()))
@@ -113,7 +113,7 @@ def _check_chunks(array: Any, path: Path, *, every: bool) -> None:
     if every:
         raise InputError(f"{said}; copy it again, or take it from a backup")
     warn(
-        f"{said} and are taken for {array.fill_value}; if they are not empty, the store was "
+        f"{said} and are read as {array.fill_value}; if they are not empty, the store was "
         "damaged: copy it again"
     )
 

@@ -81,11 +81,11 @@ class Finding:
         if self.choose not in _WAYS:
             raise InputError(f"masks are chosen {' or '.join(_WAYS)}, not {self.choose!r}")
         if self.brought and not self.chooses:
-            raise InputError("labels brought along are candidates to choose from; use 'jointly'")
+            raise InputError("masks given as candidates need 'jointly'")
         if self.backend != "builtin" and self.chooses:
             raise InputError(
-                f"cells of {self.backend} are taken as they are ('plain'); to choose among them "
-                "and others, write them to a file, and bring that along as candidates"
+                f"masks from {self.backend} are used unchanged ('plain'); to choose among them "
+                "and others, write them to a file, and give it as candidates"
             )
 
     @property
@@ -102,7 +102,7 @@ class Finding:
     def words(self) -> str:
         """How, in words that go on from *cells found*."""
         if self.given is not None:
-            return "brought along and repaired by the image"
+            return "by repairing given masks with the image"
         if self.backend != "builtin":
             # a Windows path takes both kinds of slashes
             name = "" if self.network is None else f" ({PureWindowsPath(self.network).name})"
@@ -112,7 +112,7 @@ class Finding:
             words += f", {self.settings.foreground} cells of {self.settings.diameter:.0f} pixels"
         if self.kind == "rods":
             words += ", as rods"
-        return f"{words}, by what other programs say, too" if self.beside else words
+        return f"{words}, also with masks from other programs" if self.beside else words
 
     @property
     def kind(self) -> str | None:
@@ -209,7 +209,7 @@ class CellSearch:
             warn(
                 f"{self.movie.source}: its pixels look like the numbers of cells, not like a "
                 "picture; if these are masks, track them as they are (bridgetrack track), and give "
-                "the picture that they were made from to find cells anew"
+                "the picture that they were made from to find cells again"
             )
         given, had = self.finding.given, False
         work = self.prepared()

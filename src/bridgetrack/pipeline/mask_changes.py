@@ -132,10 +132,9 @@ def check_some_left(labels: Movie, had: bool, left: bool) -> None:
     """
     if had and not left:
         raise InputError(
-            f"{labels.source}: to choose masks by this image would leave none of its cells, so "
-            "that they stay as they are; look whether it is the image that they were made from, "
-            "mend masks by clicks, or find the cells anew with settings that fit, such as their "
-            "size"
+            f"{labels.source}: choosing masks with this image would remove all of its cells, so "
+            "they stay as they are; check that it is the image that they were made from, correct "
+            "masks by hand, or find the cells again with settings that fit, such as their size"
         )
 
 

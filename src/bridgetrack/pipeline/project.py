@@ -213,7 +213,7 @@ class Project:
         if have != want:
             raise InputError(
                 f"{path}: the movie has shape {have} (time, space), the project was made with "
-                f"{want}; put the old file back, or make the project anew"
+                f"{want}; put the old file back, or make the project again"
             )
 
 

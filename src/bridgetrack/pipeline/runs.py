@@ -206,7 +206,7 @@ def repairable(cells: Movie | Detections, image: Movie | None) -> tuple[Movie, M
 def left_out(labels: Path, image: Path | None) -> list[Note]:
     """What cannot be measured for want of masks or of an image."""
     if is_table(labels):
-        words = "a table of detections: cells are taken for discs, without shape and intensity"
+        words = "a table of detections: cells are taken as discs, without shape and intensity"
     elif image is None:
         words = "no image: features of intensity are left out"
     else:

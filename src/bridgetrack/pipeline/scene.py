@@ -191,8 +191,8 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
         if meant and kinds.absent.issuperset(named):
             name = kind_words(named[0])
             raise ContradictionError(
-                f"the answer {annotation.id} says: {describe(annotation)}, but the movie is "
-                f"said to be without {name}; delete that answer, or do not leave out {name}",
+                f"the answer {annotation.id} says: {describe(annotation)}, but {name} are "
+                f"excluded in this movie; delete that answer, or do not exclude {name}",
                 [annotation],
             )
 
@@ -235,7 +235,7 @@ def remeasure(
     """
     old = scene.detections
     if replace(old.geometry, scale=labels.geometry.scale) != labels.geometry:
-        raise InputError("the segmentation has another extent than before; measure it anew")
+        raise InputError("the segmentation has another extent than before; measure it again")
     labels = replace(labels, geometry=old.geometry)  # slices as far apart as they were found
     anew = {}
     for k, t in enumerate(sorted(frames)):

@@ -538,7 +538,7 @@ def parse_memory(text: str | float) -> float:
     with suppress(ValidationError):
         found = TypeAdapter(ByteSize).validate_python(text)
     if not found:
-        raise InputError(f"{text!r} is no amount of memory; give one such as 4GB or 800MB")
+        raise InputError(f"{text!r} is not an amount of memory such as 4GB or 800MB")
     if found < 1000:
         raise InputError(f"a memory of {text!r} has no unit; write one, such as {found}GB")
     return float(found)

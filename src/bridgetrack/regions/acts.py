@@ -78,7 +78,7 @@ class MendSite:
         at = self.pixel(place)
         label = int(self.labels[at])
         if not label:
-            raise self.refusal(f"there is no cell at pixel {at}; point at one that is drawn")
+            raise self.refusal(f"there is no cell at pixel {at}; point at a mask")
         return label
 
     def refusal(self, why: str) -> InputError:
@@ -94,7 +94,7 @@ def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
     """
     known = [str(k) for k in _ACTS]
     if kind not in known:
-        raise InputError(f"masks cannot be mended by {kind!r}; choose among {', '.join(known)}")
+        raise InputError(f"masks cannot be changed by {kind!r}; choose among {', '.join(known)}")
     does, least, most = _ACTS[MendKind(kind)]
     if not least <= len(places) <= most:
         wanted = f"{least} or {most}" if least < most else str(most)
@@ -142,8 +142,8 @@ def _grow(site: MendSite, place: Place) -> MaskAnswer:
     at = site.pixel(place)
     if taken := int(site.labels[at]):
         raise site.refusal(
-            f"{site.name(taken)} is drawn here already; cut it if it is two cells, or take its "
-            "next outline"
+            f"here is the mask of {site.name(taken)} already; cut it if it is two cells, or take "
+            "its next outline"
         )
     part = _part(site, (place,))
     outlines = _outlines(part, place, 0)
@@ -183,7 +183,7 @@ def _check(site: MendSite, *places: Place) -> MaskAnswer:
     whole = np.setdiff1d(labels[inside], [0, *np.unique(labels[~inside]).tolist()])
     if not len(whole):
         raise site.refusal(
-            "no cell lies wholly within the area that was looked at; look at more of the frame"
+            "no cell lies wholly within the checked area; check a larger part of the frame"
         )
     empty = np.flatnonzero((labels == 0) & inside)
     return MaskAnswer.of(site.frame, MendKind.CHECK, cell_pixels(labels, whole), [empty])

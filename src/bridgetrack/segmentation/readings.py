@@ -79,21 +79,21 @@ class SettingsEstimate:
         found = []
         if others and others[0].worth * _CLEAR > best.worth:
             found.append(
-                f"cells are taken for {best.words}, but {others[0].words} fits nearly as well; "
-                "look at the result, and say the foreground and the diameter where it is wrong"
+                f"cells are taken as {best.words}, but {others[0].words} fits nearly as well; "
+                "check the result, and give the foreground and the diameter if it is wrong"
             )
         if best.cells and best.again < _AGAIN:
             found.append(
                 f"only {100 * best.again:.0f} % of a frame's cells are found again in the next "
                 "one: the built-in method may not suit these images, unless cells move by more "
-                "than half of their width; look at the result, and use masks of another program, "
-                "such as Cellpose, where it is wrong"
+                "than half of their width; check the result, and use masks from another program, "
+                "such as Cellpose, if it is wrong"
             )
         if best.spread > _EVEN:
             found.append(
                 f"the size of cells differs from frame to frame by a factor of {best.spread:.1f}, "
-                f"as far as one can see without knowing them; {best.diameter:.0f} pixels is "
-                "assumed; say the diameter where that is wrong"
+                f"by a first estimate; {best.diameter:.0f} pixels is assumed; give the diameter if "
+                "that is wrong"
             )
         return tuple(found)
 

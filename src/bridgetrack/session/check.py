@@ -111,7 +111,9 @@ class SampleCheck:
             return None
         number, n = sample.left[0], len(sample.events)
         event = sample.events[number]
-        reason = f"number {number + 1} of {n} drawn at random; it changes nothing in the tracks"
+        reason = (
+            f"number {number + 1} of {n} drawn at random; your judgement does not change the tracks"
+        )
         slot = ("fate" if event.sources else "history"), event.cells[0].cell
         return Suggestion(event, slot, reason, random=True, number=number)
 

@@ -488,7 +488,7 @@ class Session:
             questions.reply(question, Kind.CONFIRM, question.alternatives[answer])
         else:
             raise InputError(
-                f"{answer!r} is no answer to this question: say 'yes', 'no', 'cannot tell' or "
+                f"{answer!r} is not an answer to this question: say 'yes', 'no', 'cannot tell' or "
                 f"'skip', a number below {len(question.alternatives)} for one of its "
                 "alternatives, or the event that is right"
             )
@@ -624,8 +624,8 @@ class Session:
         self._need_movie()
         if self.masks is None:
             raise InputError(
-                "the cells are a table of points, which has no masks to mend; move, add or delete "
-                "points instead"
+                "the cells are a table of points, which has no masks to correct; move, add or "
+                "delete points instead"
             )
         return self.masks
 

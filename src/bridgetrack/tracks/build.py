@@ -88,9 +88,9 @@ def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
         here, there = (set(nodes.loc[nodes["frame"] == t, "track_id"]) for t in (before, after))
         if not here & there:
             yield (
-                f"frames {before + 1} to {after - 1} hold no cell: tracks go on across "
-                f"{_BRIDGED} such frames at most, so the {len(here)} that end in frame {before} "
-                f"and the {len(there)} that begin in frame {after} are not joined"
+                f"frames {before + 1} to {after - 1} contain no cell: tracks continue across at "
+                f"most {_BRIDGED} such frames, so the {len(here)} that end in frame {before} and "
+                f"the {len(there)} that begin in frame {after} are not joined"
             )
 
 

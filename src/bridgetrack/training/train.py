@@ -396,8 +396,8 @@ def remarks(
         )
     if not suited:
         notes.append(
-            f"{against} of {about} answers contradict events that the starting model is very "
-            "confident about: it does not suit this movie"
+            f"{against} of {about} answers contradict events the starting model is certain of: "
+            "it does not fit this movie well"
         )
     return unusual, suited, (*unused, *(Note(NoteKind.REMARK, words) for words in notes))
 

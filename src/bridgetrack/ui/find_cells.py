@@ -98,7 +98,7 @@ class FindCells(Column):
     def _experts(self) -> QWidget:
         others = [name for name in available_backends() if name != "builtin"]
         ways = [*((words, way) for way, words in _WAYS.items()), *((n, n) for n in others)]
-        tip = "How cells are found; cellpose where it is installed"
+        tip = "How cells are found; cellpose if it is installed"
         self.method = ComboBox(name="method", choices=ways, tooltip=tip)
         self.foreground = _setting(SegmentationSettings, "foreground")
         box = QWidget()

@@ -188,7 +188,7 @@ class WorkBar(QWidget):
         self.bar = QProgressBar()
         self.bar.setRange(0, 100)
         box.addWidget(self.bar, 1)
-        self.stop = button("Cancel", "Stop what is under way", self.cancel)
+        self.stop = button("Cancel", "Stop the running work", self.cancel)
         box.addWidget(self.stop)
         for doer in (panel.session, self._state.elsewhere):
             panel.listen(doer.progress, self._on_progress)
@@ -225,7 +225,7 @@ class WorkBar(QWidget):
         name, state = list(self._steps)[-1], self._state
         for doer in (state.session, state.elsewhere):
             doer.cancel(name)
-        state.session.message.emit("info", "Cancelled. What was done before is as it was.")
+        state.session.message.emit("info", "Cancelled. Earlier results are unchanged.")
 
 
 _SHOWN = {

@@ -171,7 +171,7 @@ def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None
         role: {"label": words, "value": guessed.get(role, _NONE), "options": {"choices": columns}}
         for role, words in _ROLES.items()
     }
-    said = request_values(asked, title="What do these columns have?", parent=parent)
+    said = request_values(asked, title="What do these columns contain?", parent=parent)
     if said is None:
         return None
     return {role: column for role, column in said.items() if column != _NONE}

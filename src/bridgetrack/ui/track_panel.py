@@ -113,7 +113,7 @@ class UnclearBox(Column):
         self.words = self.add(text())
         self.none = self.add(
             button(
-                "There are none", "Leave all of them out, and track the movie again",
+                "There are none", "Exclude all of them, and track the movie again",
                 self._leave_out,
             )
         )  # fmt: skip
