@@ -136,7 +136,7 @@ def test_stores_that_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the node 8 has no position along x"):
         read_geff(foreign(tmp_path / "lost.geff", more={"x": lost}))
     (foreign(tmp_path / "cut.geff") / "nodes" / "props" / "x" / "values" / "0").unlink()
-    with pytest.raises(InputError, match="1 of 1 chunks of x are missing"):
+    with pytest.raises(InputError, match="values: 1 of 1 chunks are missing"):
         read_geff(tmp_path / "cut.geff")
     axes = [geff_spec.Axis(name=n, type="space") for n in "yx"]
     with pytest.raises(InputError, match="one time axis"):

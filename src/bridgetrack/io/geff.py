@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
+import zarr
 from numpy.typing import NDArray
 
 from bridgetrack.arrays import Array, Index
@@ -22,6 +23,7 @@ from bridgetrack.io.csv import as_plain
 from bridgetrack.io.tables import are_times, count_frames
 from bridgetrack.movie.geometry import Geometry, GeometryField, geometry_to_json
 from bridgetrack.movie.raw import micrometers, minutes, reading
+from bridgetrack.movie.zarr_store import check_chunks
 from bridgetrack.schema import OpenEntry, check
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks, components
 
@@ -220,15 +222,9 @@ def _refuse_unsafe(path: Path) -> None:
 
 def _check_stored(path: Path, names: list[str]) -> None:
     """Refuse a store in which chunks of positions are missing: they would be read as 0."""
-    import zarr
-
     for name in names[-2:]:  # a depth may be 0 everywhere, and chunks of it absent for that
-        array = zarr.open_array(path / "nodes" / "props" / name / "values", mode="r")
-        if missing := array.nchunks - array.nchunks_initialized:
-            raise InputError(
-                f"{path}: {missing} of {array.nchunks} chunks of {name} are missing; copy the "
-                "store again, or take it from a backup"
-            )
+        place = path / "nodes" / "props" / name / "values"
+        check_chunks(zarr.open_array(place, mode="r"), place, every=True)
 
 
 class _Links(OpenEntry):

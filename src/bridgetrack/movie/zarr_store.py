@@ -42,7 +42,7 @@ def read_zarr(path: Path, *, labels: bool = False) -> RawMovie:
     if found:
         return _ome_image(node, found, path)
     array = node if isinstance(node, zarr.Array) else _only_array(node, path)
-    _check_chunks(array, path, every=False)
+    check_chunks(array, path, every=False)
     return RawMovie(Sliced(array, path), _named_axes(array))
 
 
@@ -103,7 +103,7 @@ def _letters(names: Any) -> str | None:
     return letters if known and {"Y", "X"} <= set(letters) else None
 
 
-def _check_chunks(array: Any, path: Path, *, every: bool) -> None:
+def check_chunks(array: Any, path: Path, *, every: bool) -> None:
     """Refuse where chunks are missing and `every` one was written; else warn: some leave out empty
     ones."""
     missing = array.nchunks - array.nchunks_initialized
@@ -123,7 +123,7 @@ def _ome_image(group: Any, multiscales: Any, path: Path) -> RawMovie:
     level = image["datasets"][0]
     array = group[level["path"]]
     own = group.attrs.get(_MARK)
-    _check_chunks(array, path, every=isinstance(own, Mapping) and bool(own.get("every_chunk")))
+    check_chunks(array, path, every=isinstance(own, Mapping) and bool(own.get("every_chunk")))
     axes = [a if isinstance(a, Mapping) else {"name": a} for a in image.get("axes", [])]
     if not axes:  # versions before 0.3 have no axes; they are always these five
         axes = [{"name": a} for a in "tczyx"[-array.ndim :]]
