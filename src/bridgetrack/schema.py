@@ -253,7 +253,7 @@ def _refusal(kind: str, why: str) -> PydanticCustomError:
 def in_words(problem: ValidationError) -> str:
     """The first problem as a sentence that begins with its place, e.g. ``annotations.3.kind``."""
     first = problem.errors(include_url=False)[0]
-    words, place = first["msg"], ".".join(map(str, first["loc"]))
+    words, place = first["msg"], ".".join(str(part).rstrip("_") for part in first["loc"])
     for theirs, ours in (("Input should", "should"), ("Field required", "is missing")):
         words = words.replace(theirs, ours)
     if first["type"] not in (*_SAID_BY_PLACE, *_OURS, "value_error"):
