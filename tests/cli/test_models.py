@@ -50,12 +50,12 @@ def test_a_model_without_some_features_is_named(refused, truth, file, tmp_path, 
     refused((command.split(maxsplit=1)[0], *words[command]), "mine.json: ", gone)
 
 
-def test_names_that_are_nothing(refused, truth, library, tmp_path):
+def test_names_that_are_nothing(refused, truth, clicks, library, tmp_path):
     library.mkdir()
     save_model(untrained_model(), library / "mine.json")
     for words in (
         ("track", truth, "--model", "other", "--out", tmp_path / "r"),
         ("suggest", truth, "--model", "other"),
-        ("train", truth, "--prior", "other", "--annotations", "a.json", "--out", "m.json"),
+        ("train", truth, "--prior", "other", "--annotations", clicks, "--out", "m.json"),
     ):
         refused(words, "'other'", "mine")

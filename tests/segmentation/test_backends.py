@@ -70,7 +70,7 @@ def test_size_limits_allow_for_flat_voxels_and_thin_stacks(planes, depth, monkey
 def test_cellpose_that_is_not_there(monkeypatch):
     monkeypatch.setattr(segment, "find_spec", lambda _: None)
     assert available_backends() == ("builtin",)
-    with pytest.raises(DependencyError, match=r"pip install bridgetrack\[cellpose\]"):
+    with pytest.raises(DependencyError, match=r"pip install \"bridgetrack\[cellpose\]\""):
         segment_frame(PICTURE, backend="cellpose")
     with pytest.raises(InputError, match="builtin, cellpose"):
         segment_frame(PICTURE, backend="stardist")
