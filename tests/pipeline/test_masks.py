@@ -58,7 +58,7 @@ def test_cells_of_a_network_are_taken_as_they_are(monkeypatch: pytest.MonkeyPatc
     for true, mask in zip(labels, found(open_movie(images), finding), strict=True):
         np.testing.assert_array_equal(mask > 0, true > 0)
     assert len(looked) == len(images)
-    with pytest.raises(InputError, match="bring that along as candidates"):
+    with pytest.raises(InputError, match="give it as candidates"):
         Finding(backend="cellpose")
 
 

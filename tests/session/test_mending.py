@@ -158,7 +158,7 @@ def test_what_cannot_be_mended_says_why(mended) -> None:
     with pytest.raises(InputError, match="no frame 99"):
         session.mend("remove", 99, (3, 3))
     points = bt.Session(session.scene.detections)
-    with pytest.raises(InputError, match="no masks to mend"):
+    with pytest.raises(InputError, match="no masks to correct"):
         points.mend("remove", 0, (3, 3))
     assert len(session.masks.answers) == state
 

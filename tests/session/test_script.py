@@ -63,7 +63,7 @@ def test_no_such_answer(arrays):
     session = bt.Session(*arrays)
     asked = session.ask()
     for wrong in ("perhaps", 99, -1):
-        with pytest.raises(bt.BridgetrackError, match="no answer to this question"):
+        with pytest.raises(bt.BridgetrackError, match="not an answer to this question"):
             session.answer(asked, wrong)
     assert len(session.annotations) == 0
     with pytest.raises(bt.BridgetrackError, match="no question"):

@@ -306,7 +306,7 @@ def a_question_is_shown_left_come_back_to_and_ended(
     with pytest.MonkeyPatch.context() as slow:
         slow.setattr("bridgetrack.ui.annotator.GLANCE", 1e6)
         hand.key("Return")
-        assert "look at it, then answer" in asked.widget.notice.text()
+        assert "Look at it first" in asked.widget.notice.text()
         assert not len(asked.session.annotations)
     hand.key("Return")
     assert camera.zoom == zoom, "the zoom chosen stays"
