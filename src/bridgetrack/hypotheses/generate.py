@@ -145,6 +145,7 @@ def _triplets(
     closest = np.minimum(_length(one - point), _length(two - point))
     size = np.abs(np.log(growth))
     gap = _length(one - two)
+    # Weights set by hand: the cost only orders proposals, of which several are kept.
     cost = middle + 0.5 * closest / diameter + 0.5 * size + 0.3 * (gap / diameter)
     # Pieces of one cell lie close together and add up to about the whole.
     pieces = np.flatnonzero((gap < 1.5 * diameter) & (size < np.log(2.0)))
