@@ -14,7 +14,7 @@ import pytest
 
 from bridgetrack import files
 from bridgetrack.errors import InputError, OutputError
-from bridgetrack.files import in_one_go, replacing, staged, write_text
+from bridgetrack.files import check_folder, in_one_go, replacing, staged, write_text
 
 
 def test_a_missing_sample_is_refused(tmp_path, monkeypatch):
@@ -223,3 +223,14 @@ def test_threads_of_a_library_have_ended_when_an_interrupt_goes_on(tmp_path):
         in_one_go(write, spare)
     time.sleep(0.4)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_was_removed_is_named(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(InputError, match="was removed"):
+        write_text(Path("a.txt"), "x", "the note")
+    with pytest.raises(InputError, match="was removed"):
+        check_folder(tmp_path / "out", Path("labels.tif"))

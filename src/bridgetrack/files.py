@@ -48,6 +48,41 @@ def as_path(given: str | os.PathLike[str]) -> Path:
     return path.expanduser() if path.parts[:1] == ("~",) else path
 
 
+def resolved(path: Path) -> Path:
+    """The path that a name stands for, with all links resolved.
+
+    Raises an `InputError` if links lead to each other, or the current folder was removed.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError) as error:
+        raise InputError(
+            f"{path}: links lead in a circle, or the current folder was removed ({error}); give "
+            "another name, or change to another folder (cd)"
+        ) from error
+
+
+def check_readable(path: Path) -> None:
+    """Refuse paths that exist but cannot be read as a file or folder.
+
+    Raises an `InputError` if a link leads nowhere or to itself, or if it is a pipe or a device:
+    reading these may never end.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        if not path.is_symlink():
+            return  # told by what opens it
+        raise InputError(
+            f"{path}: a link to {path.readlink()} ({error.strerror}), which does not exist; put "
+            "the file there, or give another name"
+        ) from None
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{path}: a pipe or a device, not a file; save its output to a file, and give that"
+        )
+
+
 def program_version() -> str:
     """Version of the installed package, ``"unknown"`` where it runs from a bare folder."""
     try:
@@ -90,7 +125,7 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
     of this program are locked out, and may raise an error. Raises an `OutputError` if there is no
     place for it.
     """
-    target = path.resolve()
+    target = resolved(path)
     with ExitStack() as held:
         with writing(path, what):
             folder = held.enter_context(_folder_beside(target))
@@ -312,7 +347,7 @@ def check_folder(out: Path, *inputs: Path | str | None) -> None:
     """
     if out.is_file():
         raise OutputError(f"{out}: this is a file, results need a folder; give another name")
-    full, here = out.resolve(), Path().resolve()
+    full, here = resolved(out), resolved(Path())
     if full in (here, *here.parents) or (out.exists() and full.is_mount()):
         raise OutputError(
             f"{out}: this folder is in use, and results take the place of a whole folder; give "
@@ -386,9 +421,9 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
     Inputs are files, folders and patterns (``01/t*.tif``); links are followed on both sides. Raises
     an OutputError if they overlap; the message names both.
     """
-    places = {target: target.resolve() for target in targets}
+    places = {target: resolved(target) for target in targets}
     for given in (Path(each) for each in inputs if each is not None):
-        read = {file.resolve() for file in _read_from(given)}
+        read = {resolved(file) for file in _read_from(given)}
         for target, place in places.items():
             if any(file.is_relative_to(place) for file in read) or _joins(place, given):
                 raise OutputError(f"{target}: {given} is being read there; give another name")
@@ -419,13 +454,13 @@ def _joins(place: Path, given: Path) -> bool:
     if not given.is_dir():
         return False
     if any((given / name).is_file() for name in _STORES):
-        return place.is_relative_to(given.resolve())
-    return place.parent == given.resolve() and place.suffix.lower() in (".tif", ".tiff")
+        return place.is_relative_to(resolved(given))
+    return place.parent == resolved(given) and place.suffix.lower() in (".tif", ".tiff")
 
 
 def _named(path: Path) -> Path:
     """A path that ends in a name."""
-    return path.resolve() if path.name in ("", "..") else path
+    return resolved(path) if path.name in ("", "..") else path
 
 
 def _digests(path: Path) -> Digests:

@@ -45,7 +45,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from pydantic_core import PydanticCustomError
 
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import as_path, program_version
+from bridgetrack.files import as_path, check_readable, program_version
 
 T = TypeVar("T")
 E = TypeVar("E", bound=BaseModel)
@@ -211,6 +211,7 @@ def check(schema: Any, content: Any, where: str) -> Any:
 
 def read_text(path: Path, what: str) -> str:
     """The text of a file; an `InputError` where it is missing or no text."""
+    check_readable(path)
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

@@ -22,11 +22,27 @@ def labels(tmp_path):
     return write_tiff(tmp_path / "labels.tif", squares())
 
 
-def test_links_to_nothing(refused, tmp_path):
-    link = tmp_path / "gone.tif"
+def test_links_to_nothing_and_to_each_other(refused, labels, tmp_path):
+    out, loop, link = tmp_path / "out", tmp_path / "a", tmp_path / "gone.tif"
+    loop.symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(loop)
     link.symlink_to("moved")
-    for command in ("track", "batch", "run"):
-        refused((command, link, "--out", tmp_path / "out"), f"error: {link}")
+    refused(("track", labels, "--out", loop), "links lead in a circle")
+    for words in (("track", loop), ("batch", loop), ("run", loop), ("track", link)):
+        refused((*words, "--out", out), f"error: {words[1]}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_are_not_waited_for(refused, labels, tmp_path):
+    out = tmp_path / "out"
+    frame = folder(tmp_path / "frames") / "t0.tif"
+    pipes = [tmp_path / "a.csv", tmp_path / "a.tif", tmp_path / "a.json", frame]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    table, movie, answers, _ = pipes
+    for given, pipe in ((table, table), (movie, movie), (frame.parent, frame)):
+        refused(("track", given, "--out", out), f"{pipe}: a pipe")
+    refused(("track", labels, "--annotations", answers, "--out", out), f"{answers}: a pipe")
 
 
 # ------------------------------------------------------------------ hardly usable input

@@ -22,6 +22,8 @@ from bridgetrack.movie.raw import reading
 from bridgetrack.tracks.table import sights, sizes_known, track_table, units
 from bridgetrack.tracks.tracks import EDGE_EVENTS, MARGINS, Tracks, assemble_tracks
 
+_AT_ONCE = 10_000
+"""Rows that are written at once."""
 _FILES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv")
 _STANDARD = ("id", "frame", "label", "z", "y", "x", "area", "track_id")
 
@@ -102,10 +104,14 @@ def csv_notes(tracks: Tracks) -> tuple[str, ...]:
 
 
 def _write(table: pd.DataFrame, path: Path) -> None:
-    """Write a table, with lists of ids as words."""
-    lists = [name for name in ("sources", "targets") if name in table]
-    words = {name: [" ".join(map(str, ids)) for ids in table[name]] for name in lists}
-    table.assign(**words).to_csv(path, index=False, lineterminator="\n")
+    """Write a table a part at a time, as words take much more memory than numbers."""
+    for start in range(0, max(len(table), 1), _AT_ONCE):
+        part = table.iloc[start : start + _AT_ONCE]
+        for name in ("sources", "targets"):
+            if name in table:
+                part = part.assign(**{name: [" ".join(map(str, ids)) for ids in part[name]]})
+        with path.open("a" if start else "w", encoding="utf-8", newline="") as file:
+            part.to_csv(file, index=False, header=start == 0, lineterminator="\n")
 
 
 def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from bridgetrack.errors import ModelError
-from bridgetrack.files import as_path
+from bridgetrack.files import as_path, check_readable
 from bridgetrack.models.model import Model, load_model
 from bridgetrack.models.shipped import shipped_model
 
@@ -129,6 +129,7 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     library = Library() if library is None else library
     if _folded(name) in map(_folded, library.names()):
         return library.file(name)
+    check_readable(path)
     if path.is_dir():
         raise ModelError(f"{path}: a folder, not a model; give the file of a model")
     if path.suffix == ".json" or len(path.parts) > 1:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.files import check_readable
 
 ORDER = "TCZYX"
 _UNKNOWN = "QIR"
@@ -105,6 +106,8 @@ class Sliced:
 def reading(path: Path | str, what: str = "a movie") -> Iterator[None]:
     """Turn whatever goes wrong while reading `path` as `what` into an InputError that names it."""
     try:
+        if isinstance(path, Path):
+            check_readable(path)
         yield
     except BridgetrackError:
         raise
@@ -112,6 +115,8 @@ def reading(path: Path | str, what: str = "a movie") -> Iterator[None]:
         raise InputError(
             f"{path}: no such file or folder; if it was moved or renamed, open it where it is now"
         ) from error
+    except PermissionError as error:
+        raise InputError(f"{path}: no permission to read it; check its access rights") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     except MemoryError as error:

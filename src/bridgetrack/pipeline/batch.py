@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.errors import BridgetrackError, InputError, Note, NoteKind, OutputError, warn
-from bridgetrack.files import check_file, signed, writing
+from bridgetrack.files import check_file, resolved, signed, writing
 from bridgetrack.io.tables import TABLES, is_text_table, table_holds
 from bridgetrack.movie.movie import looks_like_labels
 from bridgetrack.movie.opening import open_movie
@@ -72,7 +72,7 @@ def batch_steps(
     Raises an `InputError` where there are no movies (see `movies_of`), a `ModelError` where the
     model cannot be used, and an `OutputError` where the results have no place.
     """
-    if out.resolve() == folder.resolve():
+    if resolved(out) == resolved(folder):
         raise OutputError(f"{out}: results need a folder of their own, beside the movies")
     movies = movies_of(folder, masks, given.options.columns)
     open_model(given.model)  # refused before the work

@@ -32,7 +32,7 @@ from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
-from bridgetrack.files import replacing, staged, write_text
+from bridgetrack.files import replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import read_detections_csv
@@ -310,7 +310,7 @@ def load_project(path: str | os.PathLike[str]) -> Project:
     settings_of(found.history.settings, str(path if folder is None else folder / ANSWERS))
 
     def there(movie: MovieFile) -> MovieFile:
-        return replace(movie, path=(base / movie.path).resolve())
+        return replace(movie, path=resolved(base / movie.path))
 
     image = None if found.image is None else there(found.image)
     return replace(found, labels=there(found.labels), image=image)
@@ -343,7 +343,7 @@ def project_text(project: Project, folder: Path) -> str:
 
 def _file_to_json(movie: MovieFile, folder: Path) -> Mapping[str, Any]:
     """A path beside the folder, or in it, is kept relative, so that all can be moved together."""
-    full, base = movie.path.resolve(), folder.resolve()
+    full, base = resolved(movie.path), resolved(folder)
     near = full.is_relative_to(base.parent)
     path = Path(os.path.relpath(full, base)).as_posix() if near else str(full)
     return {**asdict(movie), "path": path, "channels": list(movie.channels)}
@@ -354,7 +354,7 @@ def _file_to_json(movie: MovieFile, folder: Path) -> Mapping[str, Any]:
 
 def is_in(file: Path | None, folder: Path) -> bool:
     """Whether a file is in a project's folder."""
-    return file is not None and file.resolve().parent == folder.resolve()
+    return file is not None and resolved(file).parent == resolved(folder)
 
 
 def cells_in(folder: Path, cells: Movie | Detections) -> MovieFile:

@@ -26,7 +26,7 @@ from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError
 from bridgetrack.evaluation.sample import write_sample
-from bridgetrack.files import is_ours, signed, write_text
+from bridgetrack.files import is_ours, resolved, signed, write_text
 from bridgetrack.movie import Movie, open_labels
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.finding import Finding, how_found
@@ -83,8 +83,8 @@ def namesake(movie: Path) -> Path | None:
     folder = _stem(movie)
     try:
         known = PROJECT_FILE.read(folder / PROJECT)
-        other = (folder / (known.image or known.labels).path).resolve()
-        shared = other != movie.resolve() and _stem(other) == folder.resolve()
+        other = resolved(folder / (known.image or known.labels).path)
+        shared = other != resolved(movie) and _stem(other) == resolved(folder)
     except InputError:
         return None
     return other if shared and (other.exists() or _whole(movie).exists()) else None
@@ -145,7 +145,7 @@ def open_store(project: Path, geometry: Geometry) -> AutosavingStore:
 def cells_file(folder: Path) -> Path | None:
     """The file that has the cells of a project, where they are not kept in its folder."""
     with suppress(InputError):
-        path = (folder / PROJECT_FILE.read(folder / PROJECT).labels.path).resolve()
+        path = resolved(folder / PROJECT_FILE.read(folder / PROJECT).labels.path)
         return path if path.exists() and not is_in(path, folder) else None
     return None
 
@@ -269,7 +269,7 @@ def saving(session: Session, path: Path, formats: tuple[str, ...] | None = None)
     if path.name in ("", ".."):
         raise OutputError(f"{path} ends in no name; give that of a new folder for the copy")
     folder = path if path.suffix == ENDING else path.with_name(f"{path.name}{ENDING}")
-    if session.project.path is not None and folder.resolve() == session.project.path.resolve():
+    if session.project.path is not None and resolved(folder) == resolved(session.project.path):
         raise OutputError(
             f"{folder} is the project that is open, and everything is already saved in it; give "
             "another name for a copy"
