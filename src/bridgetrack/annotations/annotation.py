@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class CellRef:
-    """A detection as it was when somebody pointed at it.
+    """A detection as it was when a person pointed at it.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ class Annotation:
     kind
         ``confirm``: the event holds. ``reject``: the event, or any event that fits the
         pattern, does not hold. ``one_of``: exactly one of these events of one common slot
-        holds. ``cannot_tell``: somebody looked and could not say; labels nothing.
+        holds. ``cannot_tell``: a person looked and could not say; labels nothing.
     events
         The events meant: one, for ``one_of`` two or more.
     created

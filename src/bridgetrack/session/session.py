@@ -389,7 +389,7 @@ class Session:
         *,
         outcome: Outcome | None = None,
     ) -> None:
-        """Use other weights; the movie is tracked anew.
+        """Use other weights; the movie is tracked again.
 
         `start` is what they were learned from, where they were learned from this movie's answers;
         `outcome` is what came of that training.
@@ -415,7 +415,7 @@ class Session:
         self.settings.write(**self.settings.entries(model, self.start, outcome))
 
     def set_kinds(self, kinds: EventKinds) -> None:
-        """Say what can happen in the movie; it is tracked anew.
+        """Say what can happen in the movie; it is tracked again.
 
         Nothing but a message comes of it where answers name events that are ruled out.
         """
@@ -536,7 +536,7 @@ class Session:
             Where no movie is open.
         OutputError
             Where something cannot be written, or where there is something else, or a project in
-            which somebody went on since it was saved.
+            which a person went on since it was saved.
         """
         return run(saving(self, Path(path), formats))
 
@@ -608,7 +608,7 @@ class Session:
         return self._mendable().mend(kind, frame, *places)
 
     def choose_again(self) -> None:
-        """Choose the masks of all frames anew with the answers about them, as one step.
+        """Choose the masks of all frames again with the answers about them, as one step.
 
         They are chosen as they were found; masks brought along stay where neither the image nor
         an answer objects. Frames in which masks change meanwhile stay as they are.

@@ -98,15 +98,15 @@ def events_from_edges(
     )
     begin = np.flatnonzero((np.bincount(tgt, minlength=n) == 0) & (frame > 0))
     end = np.flatnonzero((np.bincount(src, minlength=n) == 0) & (frame < n_frames - 1))
-    known, nobody = edges.iloc[order[first]], np.full(len(begin) + len(end), np.nan)
+    known, unknown = edges.iloc[order[first]], np.full(len(begin) + len(end), np.nan)
     kinds = [*known["event"], *["appear"] * len(begin), *["disappear"] * len(end)]
     table = {
         "frame": np.r_[np.minimum.reduceat(frame[tgt[order]], first), frame[begin], frame[end]],
         "event": pd.Series(kinds, dtype=object),
         "sources": [*sources, *[()] * len(begin), *((i,) for i in ids[end].tolist())],
         "targets": [*targets, *((i,) for i in ids[begin].tolist()), *[()] * len(end)],
-        "score": np.r_[known["score"].to_numpy(), nobody],
-        MARGIN: np.r_[known[MARGIN].to_numpy(), nobody],
+        "score": np.r_[known["score"].to_numpy(), unknown],
+        MARGIN: np.r_[known[MARGIN].to_numpy(), unknown],
     }
     return sort_events(pd.DataFrame(table))
 

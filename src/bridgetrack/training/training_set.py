@@ -49,7 +49,7 @@ class TrainingSet:
     # shape (A,)
     event: NDArray[np.int8]
     # how often each annotation's event could be drawn at random: once where events were drawn, by
-    # any of its slots where slots were; 0 where somebody chose it. Shape (A,)
+    # any of its slots where slots were; 0 where a person chose it. Shape (A,)
     drawn: Index
     # factor of every sample's joint features and task loss, shape (n,); see `balanced`
     importance: Array

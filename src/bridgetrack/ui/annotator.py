@@ -41,7 +41,7 @@ _HISTORY = (Mode.APPEAR, Mode.FALSE)
 class Annotator:
     """Follows the pointer and writes answers down.
 
-    Signals: `changed` when the overlay must be drawn anew, `show` with (frame, position or None)
+    Signals: `changed` when the overlay must be drawn again, `show` with (frame, position or None)
     when the view should go somewhere, `mode_changed`, `clicked` with the row of the cell.
     """
 
@@ -417,7 +417,7 @@ class Annotator:
             self.cancel()
 
     def cannot_tell(self) -> None:
-        """U: somebody looked and could not say."""
+        """U: a person looked and could not say."""
         self._answer(Kind.CANNOT_TELL)
 
     def _answer(self, kind: Kind, number: int = 1) -> None:
@@ -475,7 +475,7 @@ class Annotator:
 
     @property
     def _looked_at(self) -> bool:
-        """Whether somebody can have seen what is proposed; an answer brings other proposals."""
+        """Whether a person can have seen what is proposed; an answer brings other proposals."""
         again = self._noted == self.outlined
         return not again or time.monotonic() - self._since >= GLANCE
 

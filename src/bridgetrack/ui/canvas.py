@@ -348,7 +348,7 @@ class Canvas(SliceInView):
 
     @property
     def _painting(self) -> bool:
-        """Whether somebody holds a tool of a layer."""
+        """Whether a person holds a tool of a layer."""
         active = None if self.viewer is None else self.viewer.layers.selection.active
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
@@ -406,7 +406,7 @@ class Canvas(SliceInView):
             return
         questions = self._session.questions
         if not self._moving and questions.asking and questions.current is not None:
-            questions.away = True  # somebody steps through the frames: leave the view to them
+            questions.away = True  # a person steps through the frames: leave the view to them
         self._annotator.frame = self.frame
         if self._point is not None and self.viewer.dims.ndisplay == 2:
             self._point = self._in_plane(self._point)

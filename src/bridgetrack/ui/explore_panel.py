@@ -145,7 +145,7 @@ class TrackList(QTableView):
         self.mark(self._marked)
 
     def mark(self, tracks: Iterable[int]) -> None:
-        """Select the rows of some tracks and scroll to the first; nobody is told."""
+        """Select the rows of some tracks and scroll to the first; no signal is emitted."""
         self._marked = tuple(tracks)
         place = {track: k for k, track in enumerate(self.listed.tracks)}
         rows = [place[t] for t in self._marked if t in place]

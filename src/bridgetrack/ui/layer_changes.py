@@ -17,7 +17,7 @@ from bridgetrack.ui.layers import detections_of, is_points
 from bridgetrack.ui.state import ViewerState
 
 _REST = 800
-"""Milliseconds without painting after which the cells are measured anew."""
+"""Milliseconds without painting after which the cells are measured again."""
 
 Painted = tuple[int, Index, Index]
 """A frame, the places in it that were painted, and their labels before."""
@@ -92,7 +92,7 @@ class LayerChanges:
         self._measure_soon()
 
     def _on_drawn(self, _: Any = None) -> None:
-        """Notice an undo, or pixels that changed in place; napari only says that it draws anew."""
+        """Notice an undo, or pixels that changed in place; napari only says that it draws again."""
         step = self._state.viewer.dims.current_step
         moved, self._step = step != self._step, step
         if not moved:

@@ -172,7 +172,7 @@ def cells_over(layer: Any, pixels: Any, name: str, role: str = "labels", **tags:
 
 
 def place_like(layer: Any, other: Any, *, still: bool = False) -> None:
-    """Draw a layer where another is; what is right already is left, as napari draws all anew."""
+    """Draw a layer where another is; what is right already is left, as napari draws all again."""
     for name, value in placed_like(other, still=still).items():
         if tuple(getattr(layer, name)) != value:
             setattr(layer, name, value)

@@ -28,7 +28,7 @@ _LINE = 1.5
 class OverlayLayers:
     """*Events* (arrows, which get mouse and keys) and *Marks* (symbols with words) of one viewer.
 
-    They are drawn anew only where something changed.
+    They are drawn again only where something changed.
     """
 
     def __init__(self) -> None:

@@ -177,7 +177,7 @@ class ResultLayers:
             layer.editable = False
             add_below(viewer, layer, TRACKS, "marks", "events")
             return
-        # Drawn anew at the end only.
+        # Drawn again at the end only.
         seen, layer.visible = layer.visible, False
         layer.data = found.pixels
         if (

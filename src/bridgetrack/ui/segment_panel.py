@@ -69,7 +69,7 @@ class SegmentPanel(Panel):
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
         """Read something beside the window, add what it holds and choose it.
 
-        What somebody opens here is meant, also where something was chosen before.
+        What a person opens here is meant, also where something was chosen before.
         """
         choice = {"image": self.source.image, "labels": self.source.labels}
         choice["points"] = self.source.labels
@@ -150,7 +150,7 @@ class OpenDialog(QFileDialog):
 
 
 def ask_open(parent: QWidget, start: str = "") -> Path | None:
-    """The file that somebody chose to open; None where they chose none."""
+    """The file that a person chose to open; None where they chose none."""
     dialog = OpenDialog(parent, start)
     if dialog.exec() != QDialog.DialogCode.Accepted:
         return None
@@ -165,7 +165,7 @@ _NONE = "–"
 
 
 def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None:
-    """What somebody says of the columns of a table; None where they say nothing."""
+    """What a person says of the columns of a table; None where they say nothing."""
     guessed, columns = guess_columns(header), [_NONE, *header]
     asked = {
         role: {"label": words, "value": guessed.get(role, _NONE), "options": {"choices": columns}}
@@ -223,7 +223,7 @@ class ScaleBox(QWidget):
         deep = movie is not None and movie.geometry.ndim == 3
         self._form.setRowVisible(self.plane, deep)
         for field, value in zip(self._fields, known, strict=True):
-            if not field.hasFocus():  # somebody is typing
+            if not field.hasFocus():  # a person is typing
                 with QSignalBlocker(field):
                     field.setValue(value)
         where = "micrometres" if known[0] else "pixels"
@@ -231,7 +231,7 @@ class ScaleBox(QWidget):
         self.words.setText(f"Tables and speeds are in {where} and {when}.")
 
     def apply(self) -> None:
-        """Set the scale of both layers, and open the movie anew with it; the answers stay."""
+        """Set the scale of both layers, and open the movie again with it; the answers stay."""
         movie, given = self._panel.session.movie, tuple(f.value() for f in self._fields)
         if movie is None or given == self.known:
             return

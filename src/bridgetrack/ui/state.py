@@ -188,7 +188,7 @@ class CloseGuard(QObject):
         return found
 
     def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
-        """Stop the window from closing where somebody says so."""
+        """Stop the window from closing where a person says so."""
         if event.type() != QEvent.Type.Close or self._watched is None:
             return False
         if watched is not self._watched():

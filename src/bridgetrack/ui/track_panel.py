@@ -196,7 +196,7 @@ class FormatList(QListWidget):
         return tuple(name for name, tick in zip(FORMATS, ticks, strict=True) if tick == on)
 
     def tick(self, formats: Collection[str]) -> None:
-        """Tick these and no others; nobody is told."""
+        """Tick these and no others; no signal is emitted."""
         with QSignalBlocker(self):
             for k, name in enumerate(FORMATS):
                 on = name in formats

@@ -136,7 +136,7 @@ def button(
 
 
 class Section(Column):
-    """A section that is closed until somebody opens it."""
+    """A section that is closed until a person opens it."""
 
     def __init__(self, title: str, *widgets: QWidget) -> None:
         super().__init__()
