@@ -63,12 +63,25 @@ def test_radius_gives_the_area_and_rows_without_are_left_out(tmp_path: Path) -> 
 
 
 def test_labels_are_numbered_where_ids_do_not_serve(tmp_path: Path) -> None:
-    text = "t,y,x,track\n0,1,1,5\n0,2,2,5\n1,1,1,5\n"
-    assert read_detections_csv(table(tmp_path, text)).label.tolist() == [1, 2, 1]
-    for rows, row, what in (("0,1,1,3\n0,2,2,-1\n", 3, "is -1"), ("0,1,1,3\n0,2,2,3\n", 3, "3 is")):
-        with pytest.warns(UserWarning, match=f"renumbered, since in row {row} the label {what}"):
-            numbered = read_detections_csv(table(tmp_path, f"t,y,x,label\n{rows}"))
-        assert numbered.label.tolist() == [1, 2]
+    alike = ("0,1,1,3,7\n0,2,2,3,8\n", "3 is twice", [7, 8])
+    for rows, what, labels in (("0,1,1,3,7\n0,2,2,-1,7\n", "is -1", [1, 2]), alike):
+        with pytest.warns(UserWarning, match=f"renumbered, since in row 3 the label {what}"):
+            numbered = read_detections_csv(table(tmp_path, f"t,y,x,label,track\n{rows}"))
+        assert numbered.label.tolist() == labels
+
+
+@pytest.mark.parametrize("role", ["id", "label", "track"])
+def test_two_cells_of_a_frame_with_one_number_are_refused(tmp_path, role):
+    path = table(tmp_path, f"t,y,x,{role}\n0,1,1,5\n1,1,1,5\n1,2,2,4\n1,3,3,4\n")
+    with pytest.raises(InputError, match=f"row 5: the {role} 4 was .* by row 4.*columns {role}= "):
+        read_detections_csv(path)
+    assert len(read_detections_csv(path, parse_columns(f"{role}="))) == 4
+
+
+def test_numbers_that_may_come_again_in_a_frame(tmp_path):
+    """Those of lineages where cells have ids, and those that stand for none."""
+    for rows in ("t,y,x,id,track\n0,1,1,1,5\n0,2,2,2,5\n", "t,y,x,id\n0,1,1,-1\n0,2,2,-1\n"):
+        assert read_detections_csv(table(tmp_path, rows)).label.tolist() == [1, 2]
 
 
 def test_border_distance_where_the_frame_is_known(tmp_path: Path) -> None:
@@ -101,6 +114,8 @@ def test_columns_can_be_corrected(tmp_path: Path) -> None:
         ("t,y,x,id\n0,1,1,4\n1,1,1,4\n1,1,2,4\n", "row 4: the id 4 was used before in its frame"),
         ("time [s],y,x\n0,1,1\n30,1,1\n95,1,1\n", "not evenly spaced"),
         ("t,y,x\n0,1,1\n31,1,1\n60,1,1\n95,1,1\n", "not evenly spaced.*column frame"),
+        ("t,y,x\n0,1,1\nt,y,x\n0,1,1\n", "row 3, column 't': 't' is not .* save each by itself"),
+        ("7,0,1,2\n8,1,1,2\n", "the file has the columns '1', '2', '3', '4'"),
         ("t,y,x\n0,1,1\n1,two,1\n", "row 3, column 'y': 'two' is not a number"),
         ("t,y,x\n0.5,1,1\n", "row 2, column 't': '0.5' is not an integer"),
         ("t,y,x\n-1,1,1\n", "row 2: the frame is negative"),
@@ -133,7 +148,8 @@ def test_an_extent_that_cannot_be(tmp_path: Path) -> None:
         ("Time [mins],y,x\n0,1,1\n5,1,1\n10,1,1\n", [0, 1, 2], 5),
         ("Elapsed time (hrs),y,x\n0,1,1\n.25,1,1\n.5,1,1\n", [0, 1, 2], 15),
         ("t_sec,y,x\n0,1,1\n30,1,1\n60,1,1\n", [0, 1, 2], 0.5),
-        ("frame,time [s],y,x\n4,0,1,1\n6,1,1,1\n8,2,1,1\n", [4, 6, 8], None),
+        ("frame,time [s],y,x\n4,0,1,1\n6,1,1,1\n8,2,1,1\n", [4, 6, 8], 0.5 / 60),
+        ("frame_i,time_minutes,y,x\n0,0,1,1\n1,5,1,1\n2,10.1,1,1\n", [0, 1, 2], 5.05),
         ("Slice,y,x\n1,1,1\n2,1,1\n4,1,1\n", [0, 1, 3], None),
         ("t,y,x\n1,1,1\n2,1,1\n4,1,1\n", [1, 2, 4], None),
     ],
@@ -150,6 +166,13 @@ def test_times_become_frames(
     assert bool(told) != as_written or interval is not None
 
 
+def test_times_beside_frames_give_the_interval_if_they_are_even(tmp_path):
+    assert read_detections_csv(table(tmp_path, TRACKMATE)).geometry.frame_interval == 5
+    path = table(tmp_path, "frame,time [s],y,x\n0,0,1,1\n1,1,1,1\n2,5,1,1\n")
+    with pytest.warns(UserWarning, match="'time \\[s\\]' are uneven"):
+        assert read_detections_csv(path).geometry.frame_interval is None
+
+
 UNITS = ["[um]", "(um)", "(micron)", "µm", "[µm]", "(micrometres)", "_micrometers", "/um", "..um."]
 
 
@@ -162,10 +185,31 @@ def test_positions_in_micrometres_by_their_header(tmp_path: Path, unit: str) -> 
     assert known.table[["y", "x", "area"]].to_numpy().tolist() == [[8, 16, 200], [8, 18, 200]]
 
 
-def test_an_empty_area_is_the_median_of_the_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("head", "area"),
+    [
+        ("x,y,Area (µm²)", 4),
+        ("x,y,cell_area_um2", 4),
+        ("x,y,radius [um]", np.pi * 4),
+        ("x [um],y [um],Area (px^2)", 1),
+        ("x [um],y [um],radius (pix)", np.pi),
+    ],
+)
+def test_sizes_in_another_unit_than_places_need_that_of_a_pixel(tmp_path, head, area):
+    path = table(tmp_path, f"t,{head}\n0,8,4,1\n1,9,4,1\n")
+    with pytest.warns(UserWarning, match="is left out, since the size of a pixel is not known"):
+        assert read_detections_csv(path).table["area"].tolist() == [1, 1]
+    known = read_detections_csv(path, scale=(0.5, 0.5))
+    assert known.table["area"].tolist() == pytest.approx([area, area])
+
+
+def test_an_empty_size_is_the_median_of_the_others(tmp_path):
     path = table(tmp_path, "t,y,x,area\n0,1,1,300\n0,5,5,\n0,9,9,400\n")
     with pytest.warns(UserWarning, match="1 row without an area: the median"):
         assert read_detections_csv(path).table["area"].tolist() == [300, 350, 400]
+    path = table(tmp_path, "t,y,x,radius\n0,1,1,1\n0,5,5,\n0,9,9,1\n")
+    with pytest.warns(UserWarning, match="1 row without an area: the median"):
+        assert read_detections_csv(path).table["area"].tolist() == pytest.approx([np.pi] * 3)
 
 
 def test_units_that_nobody_knows_are_told(tmp_path: Path) -> None:
@@ -287,6 +331,28 @@ def test_boxes_are_cells_at_their_middle(tmp_path: Path) -> None:
     found = read_detections_csv(path).table
     assert found[["y", "x"]].to_numpy().tolist() == [[24, 12]]
     assert found["area"].iloc[0] == pytest.approx(np.pi * 2 * 4)
+
+
+def test_tables_of_mot_have_no_names(tmp_path):
+    path = table(tmp_path, "1,7,10,20,4,8,1,-1,-1,-1\n2,7,11,20,4,8,1,-1,-1,-1\n", "gt.txt")
+    with pytest.warns(UserWarning, match="counts from 1"):
+        found = read_detections_csv(path)
+    assert found.table[["frame", "y", "x", "id"]].to_numpy().tolist() == [
+        [0, 24, 12, 7],
+        [1, 24, 13, 7],
+    ]
+    path = table(tmp_path, "0,7,10,20\n1,7,11,20\n")
+    found = read_detections_csv(path, parse_columns("t=1,id=2,x=3,y=4"))
+    assert found.table[["y", "x", "id"]].to_numpy().tolist() == [[20, 10, 7], [20, 11, 7]]
+
+
+def test_the_axes_of_mastodon_are_below_the_names(tmp_path):
+    head = '"Label","ID","Spot frame","Spot position","Spot position","Spot radius"\n'
+    path = table(
+        tmp_path, f'{head}"","","","X","Y",""\n"","","","(µm)","(µm)","(µm)"\n0,0,0,4,8,1\n'
+    )
+    found = read_detections_csv(path, scale=(2.0, 2.0))
+    assert found.table[["y", "x", "area"]].to_numpy().tolist() == [[4, 2, np.pi / 4]]
 
 
 def test_a_track_that_names_itself_as_parent_has_none(tmp_path: Path) -> None:

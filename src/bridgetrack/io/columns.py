@@ -86,7 +86,7 @@ PLACE = {"frame", "y", "x"}
 """What every cell needs."""
 UNIT_OF = re.compile(
     r"[\[({](?P<inside>[^][(){}]*)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|"
-    r"micromet(?:er|re)s?|px|pxl|pixels?)\.?$|(?:(?<=time)|(?<=^t))[ _./]+"
+    r"micromet(?:er|re)s?|px|pxl|pix|pixels?)\.?$|(?:(?<=time)|(?<=^t))[ _./]+"
     r"(?P<time>s|sec|seconds|min|minutes|h|hr|hours)\.?$",
     re.IGNORECASE,
 )
@@ -119,12 +119,12 @@ def shown(header: Sequence[str]) -> str:
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``.
+    """Columns by their roles from words such as ``y=Row,x=Col,t=Image no``; ``label=`` for none.
 
     Raises an `InputError` if a part is none of these.
     """
     parts = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)]
-    if not all(role.strip() and column.strip() for role, _, column in parts):
+    if not all(role.strip() and sign for role, sign, _ in parts):
         raise InputError(f"columns {text!r}: give roles and names, such as y=Row,x=Col,t=Image")
     return {role.strip().lower(): column.strip() for role, _, column in parts}
 
@@ -155,7 +155,7 @@ def guess_columns(header: Sequence[str]) -> dict[str, str]:
 
 
 def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> dict[str, str]:
-    """The columns as guessed, with some roles set by hand; None for a role means no column."""
+    """The columns as guessed, some roles set by hand; None or "" for a role means no column."""
     chosen = {"frame" if role == "t" else role: column for role, column in corrections.items()}
     for role, column in chosen.items():
         if role not in CELL_COLUMNS:
@@ -166,7 +166,7 @@ def columns_of(header: Sequence[str], corrections: Mapping[str, str | None]) -> 
     guessed = guess_columns(header)
     if {"x", "y"} & set(chosen):
         guessed = {k: v for k, v in guessed.items() if k not in ("width", "height")}
-    return {role: c for role, c in {**guessed, **chosen}.items() if c is not None}
+    return {role: c for role, c in {**guessed, **chosen}.items() if c}
 
 
 def known_columns(

@@ -34,7 +34,7 @@ TABLES = (".csv", ".tsv", ".txt")
 
 _MAY_BE_TIMES = ("t", "time", "position_t", "elapsed_time")
 _OF_FRAMES = ("", "frame", "frames", "slice", "#")
-_OF_PIXELS = ("", "px", "pxl", "pixel", "pixels", "voxel", "voxels")
+_OF_PIXELS = ("", "px", "pxl", "pix", "pixel", "pixels", "voxel", "voxels")
 """Units that say nothing, besides those of time and length."""
 NOTHING = -1
 """In a column of parents or tracks, where a cell has none."""
@@ -81,8 +81,8 @@ def read_detections_csv(
     Raises
     ------
     InputError
-        If a column is missing, a number is unreadable, times are no frames, or an id stands for
-        two cells of a frame; names file and row.
+        If a column is missing, a number is unreadable, times are no frames, or an id, label or
+        track stands for two cells of a frame; names file and row.
 
     Warns
     -----
@@ -201,9 +201,11 @@ def read_cells(
     for role, name, empty in _IDENTITIES:
         if role in found:
             cells[name] = text.integers(found[role], empty=empty)
-    _add_sizes(cells, text, found, to_pixels, geometry)
+    unscaled = scale is None and bool(metric.any())
+    _add_sizes(cells, text, found, to_pixels, geometry, unscaled, notes)
     cells = _without_copies(cells, notes)
-    cells = _sized(_with_ids(cells, text, found), notes)
+    _check_numbers(cells, text, found)
+    cells = _sized(_with_ids(cells, found), notes)
     cells["label"] = _labels(cells, found, notes)
     if len(cells) < len(text.cells):
         text = replace(text, cells=text.cells.loc[cells.index])
@@ -319,7 +321,23 @@ def _frames(
         frame -= 1
     if n_frames is not None:
         text.refuse(frame >= n_frames, f"the movie has {n_frames} frames")
-    return frame, None
+    return frame, _interval(text, frame, notes)
+
+
+def _interval(text: TextTable, frame: Index, notes: list[str]) -> float | None:
+    """Minutes between frames by a column of times beside that of frames."""
+    for column in text.header:
+        unit = text.unit(column)
+        if plain_name(column) not in CELL_COLUMNS["frame"] or minutes(1, unit) is None:
+            continue
+        times = pd.to_numeric(text.cells[column].str.replace(",", "."), errors="coerce")
+        moments = times.groupby(frame).median().dropna()
+        steps = np.diff(moments) / np.diff(moments.index)
+        step = float(steps.mean()) if len(steps) else 0.0
+        if np.all(np.abs(steps - step) <= _UNEVEN * step):
+            return minutes(step, unit)
+        notes.append(f"the times in the column {column!r} are uneven: they give no frame interval")
+    return None
 
 
 def are_times(values: Array, name: str, unit: str) -> bool:
@@ -371,6 +389,8 @@ def _add_sizes(
     columns: Mapping[str, str],
     to_pixels: Array,
     geometry: Geometry,
+    unscaled: bool,
+    notes: list[str],
 ) -> None:
     """Add ``area`` in pixels, NaN if unknown and 0 where a radius is none; centre boxes."""
     ndim = len(to_pixels)
@@ -383,14 +403,38 @@ def _add_sizes(
     if "area" in columns:
         area = text.numbers(columns["area"], empty=np.nan)
         text.refuse(area <= 0, "the area is not positive")
-        length = micrometers(1, text.unit(columns["area"]).rstrip("23"))
-        scaled = length and geometry.unit == "micrometer"
-        cells["area"] = area * np.prod((length or 1) / geometry.scale_array) if scaled else area
+        per_unit = _pixels(text, columns["area"], geometry, unscaled, notes)
+        cells["area"] = area * (1.0 if per_unit is None else per_unit)
     elif "radius" in columns:
-        radius = np.maximum(text.numbers(columns["radius"], empty=0.0), 0)
-        cells["area"] = content(radius, ndim) * np.prod(to_pixels)
+        radius = np.maximum(text.numbers(columns["radius"], empty=np.nan), 0)
+        per_unit = _pixels(text, columns["radius"], geometry, unscaled, notes)
+        cells["area"] = content(radius, ndim) * (
+            np.prod(to_pixels) if per_unit is None else per_unit
+        )
         if not radius.any():
             raise InputError(f"{text.source}, column {columns['radius']!r}: no radius is positive")
+
+
+def _pixels(
+    text: TextTable, column: str, geometry: Geometry, unscaled: bool, notes: list[str]
+) -> float | None:
+    """Pixels in the unit of a size; None if it has no unit, NaN if that cannot be said.
+
+    In a table that is `unscaled` positions are in micrometres, and pixels of no known size.
+    """
+    unit = text.unit(column).rstrip("23")
+    length = micrometers(1, unit)
+    if length is None and unit not in _OF_PIXELS:
+        notes.append(f"the unit {unit!r} of the column {column!r} is unknown: ignored")
+        return None
+    if not unit:
+        return None
+    if unscaled if length is None else geometry.unit != "micrometer":
+        notes.append(
+            f"the column {column!r} is left out, since the size of a pixel is not known (--scale)"
+        )
+        return np.nan
+    return 1.0 if length is None else float(np.prod(length / geometry.scale_array))
 
 
 def _sized(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
@@ -446,14 +490,33 @@ def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return cells[~again]
 
 
-def _with_ids(cells: pd.DataFrame, text: TextTable, found: dict[str, str]) -> pd.DataFrame:
+def _check_numbers(cells: pd.DataFrame, text: TextTable, found: Mapping[str, str]) -> None:
+    """Complain about two cells of a frame that no number tells apart.
+
+    Cells that have ids or labels may share a track: in some programs it is that of their lineage.
+    """
+    least = {"id": 0} if "id" in cells else {"file_label": 1, "track": 0}
+    names = [name for name in least if name in cells]
+    numbered = [(cells[name] >= least[name]).to_numpy() for name in names]
+    key = cells[["frame", *names]]
+
+    def what(k: int) -> str:
+        name = next(name for name, there in zip(names, numbered, strict=True) if there[k])
+        role, number = name.removeprefix("file_"), key[name].iloc[k]
+        before = cells.index[(key == key.iloc[k]).all(axis=1)][0]
+        return (
+            f"the {role} {number} was used before in its frame, by row {before}, which differs; "
+            f"correct or remove one of the two, or say --columns {role}= (without a name) if the "
+            f"column {found[role]!r} does not number cells"
+        )
+
+    again = key.duplicated().to_numpy() & np.any(numbered, axis=0)
+    text.refuse(again, what, lines=cells.index)
+
+
+def _with_ids(cells: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
     """The cells with an ``id`` that is unique: one that comes again in other frames is a track."""
     if "id" in cells and not cells["id"].is_unique:
-        text.refuse(
-            cells.duplicated(["frame", "id"]).to_numpy(),
-            lambda k: f"the id {cells['id'].iloc[k]} was used before in its frame",
-            lines=cells.index,
-        )
         role, name = ("label", "file_label") if "track" in cells else ("track", "track")
         found.setdefault(role, found.pop("id"))
         cells = cells.drop(columns="id") if name in cells else cells.rename(columns={"id": name})

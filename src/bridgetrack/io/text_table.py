@@ -25,6 +25,8 @@ _ROWS_AT_ONCE = 1 << 16
 """Rows that are parsed at once: a parser takes many times what they hold."""
 _ABOVE_HEADER = 12
 """Lines in which the names of the columns are looked for."""
+_MOT = ["frame", "id", "bb_left", "bb_top", "bb_width", "bb_height", "conf", "x", "y", "z"]
+"""Columns of MOT's tables, which have no names; in 2D the last three are -1."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class TextTable:
         values = np.fromiter(map(_number, text.to_numpy()), np.float64, len(text))
         blank = text.isin(EMPTY).to_numpy(dtype=bool) & (empty is not None)
         wrong = (np.isnan(values) if infinite else ~np.isfinite(values)) & ~blank
-        self.refuse(wrong, lambda k: f"{text.iloc[k]!r} is not a number", column=column)
+        self.refuse(wrong, lambda k: _no_number(text.iloc[k], column), column=column)
         values[blank] = empty
         return values
 
@@ -112,6 +114,14 @@ class TextTable:
             raise InputError(f"{self.source}, row {line}{where}: {said}")
 
 
+def _no_number(word: str, column: str) -> str:
+    joined = (
+        ", but the name of the column: the file holds several tables; save each by itself, or "
+        "remove this row if all are of one movie"
+    )
+    return f"{word!r} is not a number{joined if word == column else ''}"
+
+
 def _number(word: str) -> float:
     """A word as a number, NaN if it is none."""
     try:
@@ -126,8 +136,9 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
     columns (a comment, or the title of Imaris) are passed over. Up to three rows below the names
     that hold no number at all are taken for more header (TrackMate writes names, abbreviations and
-    units there), and the names that R gives to rows are left out. A few `rows` below the first say
-    what the file holds; all are read if None.
+    units there), and the names that R gives to rows are left out. Columns without names have those
+    of MOT where they are its columns, and else the names 1, 2 and so on. A few `rows` below the
+    first say what the file holds; all are read if None.
 
     Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
@@ -158,7 +169,8 @@ def _encoding(path: Path) -> str:
 def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
     with path.open(encoding=encoding) as file:
         head = list(islice(file, _ABOVE_HEADER))
-        above, mark = _layout(head)
+        above, mark, first = _layout(head)
+        bare = _holds_numbers(first)
         file.seek(0)
         for _ in range(above):
             file.readline()
@@ -168,13 +180,17 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
         pieces = pd.read_csv(
             file, sep=r"\s+" if mark == " " else mark, dtype=str, keep_default_na=False,
             nrows=rows, skipinitialspace=True, skip_blank_lines=False, chunksize=_ROWS_AT_ONCE,
+            header=None if bare else 0,
         )  # fmt: skip
         with pieces:
             cells = pd.concat(piece.fillna("") for piece in pieces)
+    if bare:
+        mot = len(first) == len(_MOT) and set(map(_number, first[-3:])) == {-1}
+        cells.columns = pd.Index(_MOT if mot else range(1, len(cells.columns) + 1)).astype(str)
     names = cells.columns.str.strip()
     more = 0 if isinstance(cells.index, pd.RangeIndex) else cells.index.nlevels
     whole = cells.reset_index().fillna("") if more else cells
-    whole.index = pd.RangeIndex(above + 2, above + 2 + len(whole))
+    whole.index = pd.RangeIndex(len(whole)) + above + (1 if bare else 2)
     whole = whole[~_blank(whole)]
     cells = whole.iloc[:, : len(names)]
     if not _blank(whole.iloc[:, len(names) :]).all():
@@ -184,13 +200,18 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
     cells = cells.set_axis(names, axis=1).loc[:, ~names.duplicated()]
     units: dict[str, str] = {}
     if below := _more_header(cells):
+        if below > 1:  # Mastodon writes the axes of a position there
+            plain = cells.columns.str.replace(r"\.\d+$", "", regex=True)
+            full = plain + " " + cells.iloc[0].str.strip().to_numpy()
+            alike = plain.duplicated(keep=False) & ~full.duplicated(keep=False)
+            cells.columns = cells.columns.where(~alike, full)
         units = {str(c): words.iloc[below - 1].strip().strip("()[]") for c, words in cells.items()}
         cells = cells.iloc[below:]
     return TextTable(cells, str(path), units, mark != ",")
 
 
-def _layout(head: list[str]) -> tuple[int, str]:
-    """How many lines stand above the names of the columns, and what parts these."""
+def _layout(head: list[str]) -> tuple[int, str, list[str]]:
+    """How many lines stand above the names of the columns, what parts these, and the names."""
     marks = [max(",;\t|", key=line.count) for line in head]
     marks = [mark if mark in line else " " for mark, line in zip(marks, head, strict=True)]
     words = [
@@ -200,7 +221,14 @@ def _layout(head: list[str]) -> tuple[int, str]:
     known = (k for k, named in enumerate(words) if PLACE.issubset(guess_columns(named)))
     several = (k for k, named in enumerate(words) if len(named) > 2 and marks[k] != " ")
     above = next(known, next(several, 0))
-    return above, marks[above] if words and len(words[above]) > 2 else ","
+    first = words[above] if words else []
+    return above, marks[above] if len(first) > 2 else ",", first
+
+
+def _holds_numbers(first: list[str]) -> bool:
+    """Whether the first row holds numbers of cells; pandas numbers columns without names from 0."""
+    numbers = [_number(word.replace(",", ".")) for word in first]
+    return len(first) > 2 and not np.isnan(numbers).any() and numbers != [*range(len(first))]
 
 
 def _blank(cells: pd.DataFrame) -> pd.Series[bool]:
