@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.files import load_mask_answers
+from bridgetrack.annotations.files import load_mask_answers, save_annotations
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, honoured, targets
 from bridgetrack.annotations.store import AutosavingStore
@@ -220,6 +220,9 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
     leaves = EventRef(Event.DISAPPEAR, (CellRef(0, 1, (1.0, 1.0)),))
     one = Annotation("a1", Kind.CONFIRM, (leaves,), "2026-01-01T10:00:01+00:00")
     first.edit(AnswerChange(added=(one,)))
+    first.edit(AnswerChange(removed=(one,)))
+    first.undo()
+    save_annotations(first.history, path)
     line = json.loads(path.read_text())
     path.write_text(json.dumps({**line, "version": 2}) + "\n")
     head = {"format": "bridgetrack-masks", "version": 2, "movie": line["movie"]}
@@ -232,6 +235,9 @@ def test_files_of_earlier_versions_are_one_history(tmp_path) -> None:
         (tmp_path / name).write_text(json.dumps(shared) + "\n" + json.dumps(added) + "\n")
     store = AutosavingStore(path, MOVIE)
     assert store.resumed == 2 and [a.says_nothing for a in store.masks.past] == [True, False]
+    store.redo()
+    assert not len(store.annotations), "what was undone before"
+    store.undo()
     store.undo()
     assert not len(store.masks) and len(store.masks.past) == len(store.annotations) == 1
     store.undo()

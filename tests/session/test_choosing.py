@@ -129,6 +129,31 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
     session.close()
 
 
+def test_frames_in_which_the_file_has_changed_are_told(images, tmp_path) -> None:
+    picture, truth = images
+    of_file, heard = np.where(truth == 5, 0, truth), list[tuple[str, str]]()
+
+    def reopened(pixels):
+        array, made = pixels.copy(), bt.Session()
+        made.message.connect(lambda *said: heard.append(said))
+        labels, image = open_labels(array, axes="TYX"), open_movie(picture, axes="TYX")
+        movie = MovieAndCells(labels, image, pixels=array, found=Finding(NUCLEI))
+        assert made.open(movie, tmp_path / "d.annotations.json")
+        return made, array
+
+    session, array = reopened(of_file)
+    session.choose_again()
+    chosen = array.copy()
+    assert (chosen != of_file).any(axis=(1, 2)).all()
+    session.close()
+    changed = np.where((truth == 5) & (np.arange(len(truth)) == T)[:, None, None], 9, of_file)
+    session, array = reopened(changed)
+    np.testing.assert_array_equal(array[T], changed[T])
+    np.testing.assert_array_equal(np.delete(array, T, 0), np.delete(chosen, T, 0))
+    assert "In 1 frame the masks have changed" in heard[-1][1] and heard[-1][0] == "warning"
+    session.close()
+
+
 def test_masks_are_not_chosen_without_an_image(opened, images) -> None:
     session = bt.Session(images[1])
     with pytest.raises(InputError, match="image"):

@@ -229,6 +229,7 @@ class Journal:
     def _with_files_beside(self, history: AnswerHistory) -> AnswerHistory:
         """The same with what earlier versions kept beside a file of answers, as if it was in it."""
         stem, parts = self.path.name.removesuffix(SUFFIX), list[MaskAnswers]()
+        undone = history.future
         for name in (f"{stem}.chosen.json", f"{stem}.masks.json"):
             if self.path.with_name(name).exists():
                 beside = Journal(self.path.with_name(name))
@@ -244,6 +245,7 @@ class Journal:
         for k, answer in enumerate(listed, 1):
             step = AnswerChange(masks_added=(replace(answer, id=f"m{k}"),))
             history, _ = history.after("answer", step)
+        history = replace(history, future=undone)
         settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
         if settings.exists():
             text = read_text(settings, what)

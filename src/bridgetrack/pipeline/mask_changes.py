@@ -172,13 +172,13 @@ def changes_again(labels: Movie, answers: MaskAnswers) -> tuple[dict[int, Change
     chosen = {a.frame for a in answers.past if a.says_nothing}
     fits = [_made_again(label_frame(labels, t), by_frame[t]) is not None for t in chosen]
     if 2 * sum(fits) < len(fits):  # these are other masks than those that were chosen from
-        by_frame = _by_frame(answers)
+        by_frame, chosen = _by_frame(answers), set()
     found, lost = dict[int, Change](), 0
     for t, mine in by_frame.items():
         frame = label_frame(labels, t)
         change = _made_again(frame, mine)
         if change is None:
-            lost += not honoured(frame, answers, t)
+            lost += t in chosen or not honoured(frame, answers, t)
         elif len(change[0]):
             found[t] = change
     return found, lost
