@@ -287,6 +287,9 @@ def test_cells_of_several_movies_are_told(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         read_detections_csv(path)
+    path = table(tmp_path, "Image,t,y,x,label\na.tif,0,1,1,1\nb.tif,0,9,9,1\n")
+    with pytest.raises(InputError, match=r"row 3: the label 1 .* give a table of each"):
+        read_detections_csv(path)
 
 
 def test_a_comma_that_may_mean_either_is_asked_about(tmp_path: Path) -> None:

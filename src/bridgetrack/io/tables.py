@@ -176,7 +176,8 @@ def read_cells(
     frame, interval = _frames(text, found["frame"], n_frames, known, notes)
     placed, n_rows = _placed(text, found, notes), len(frame)
     text, frame = replace(text, cells=text.cells[placed]), frame[placed]
-    notes += _several_movies(text, frame)
+    movies = _several_movies(text, frame)
+    notes += movies
     micro = np.array([_micrometers(text, found, a, notes) for a in axes])
     metric = np.isfinite(micro)
     if metric.any() and not metric.all() and scale is None:
@@ -204,7 +205,7 @@ def read_cells(
     unscaled = scale is None and bool(metric.any())
     _add_sizes(cells, text, found, to_pixels, geometry, unscaled, notes)
     cells = _without_copies(cells, notes)
-    _check_numbers(cells, text, found)
+    _check_numbers(cells, text, found, movies)
     cells = _sized(_with_ids(cells, found), notes)
     cells["label"] = _labels(cells, found, notes)
     if len(cells) < len(text.cells):
@@ -490,7 +491,9 @@ def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     return cells[~again]
 
 
-def _check_numbers(cells: pd.DataFrame, text: TextTable, found: Mapping[str, str]) -> None:
+def _check_numbers(
+    cells: pd.DataFrame, text: TextTable, found: Mapping[str, str], movies: list[str]
+) -> None:
     """Complain about two cells of a frame that no number tells apart.
 
     Cells that have ids or labels may share a track: in some programs it is that of their lineage.
@@ -504,11 +507,12 @@ def _check_numbers(cells: pd.DataFrame, text: TextTable, found: Mapping[str, str
         name = next(name for name, there in zip(names, numbered, strict=True) if there[k])
         role, number = name.removeprefix("file_"), key[name].iloc[k]
         before = cells.index[(key == key.iloc[k]).all(axis=1)][0]
-        return (
-            f"the {role} {number} was used before in its frame, by row {before}, which differs; "
+        cure = (
             f"correct or remove one of the two, or say --columns {role}= (without a name) if the "
             f"column {found[role]!r} does not number cells"
         )
+        said = f"the {role} {number} was used before in its frame, by row {before}, which differs; "
+        return said + (movies[0] if movies else cure)
 
     again = key.duplicated().to_numpy() & np.any(numbered, axis=0)
     text.refuse(again, what, lines=cells.index)
