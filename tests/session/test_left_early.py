@@ -1,11 +1,15 @@
-"""Work that ends because its movie is left says so, each in a sentence."""
+"""Work that ends because its movie is left says so, and what comes too late is not used."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
+from bridgetrack.session import questions
 from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.project import JOB
 
@@ -94,3 +98,53 @@ def test_what_could_not_be_kept_is_told_when_its_movie_is_left(source, tmp_path)
     (tmp_path / "a").write_text("in the way")
     session.forget()
     assert "The project that was open could not be saved" in heard[-1]
+
+
+class Held(BackgroundWork):
+    """Learns only when it is told to, and then also what was cancelled."""
+
+    holds, held = False, ()
+
+    def do(self, name, *given) -> None:
+        """Leave learning for later."""
+        if self.holds and name == questions.JOB:
+            self.held = (*self.held, given)
+        else:
+            super().do(name, *given)
+
+    def finish(self, order) -> list:
+        """Learn, and report in some order; what was learned, in the order of its start."""
+        held, self.held = self.held, ()
+        made = [bt.run(work()) for work, *_ in held]
+        for n in range(len(held))[::order]:
+            held[n][3](made[n])
+        return made
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_was_learned_from_an_earlier_model_or_movie_is_not_used(source, order) -> None:
+    work = Held()
+    session = bt.Session(source.labels.array[:, 0].compute(), work=work)
+    for _ in range(2):
+        session.answer(session.ask(), "yes")
+    work.holds = True
+    while not work.held:
+        session.answer(session.ask(), "yes")
+    active, model = session.questions.active, session.model
+    session.set_model(replace(model, weights=0.5 * model.weights, name="other"))
+    assert active.last is None and active.prior.name == "other" and session.questions.busy
+    earlier, now = work.finish(order)
+    assert session.questions.active is active and active.last is now is not earlier
+    fresh = type(active)(active.scene, active.prior, active.answers)
+    weights = bt.run(fresh.update()).learned.weights
+    np.testing.assert_allclose(now.learned.weights, weights, atol=1e-6)
+
+    while not work.held:
+        session.answer(session.ask(), "yes")
+    place = session.scene.detections.table.iloc[0]
+    session.mend("remove", 0, (place.y, place.x))
+    assert len(session.scene.detections) < len(active.scene.detections)
+    assert session.questions.active is not active
+    *_, now = work.finish(order)
+    assert session.questions.active.last is now is not active.last
+    assert now.scene.detections is session.scene.detections
