@@ -111,3 +111,12 @@ def test_advice(right: int, wrong: int, known: int, words: str) -> None:
     at_random = [replace(a, source=RANDOM) for a in answers if not a.right]
     unsure = [replace(a, right=None) for a in answers if not a.right]
     assert advice([*answers, *at_random, *unsure], estimate).startswith(words)
+
+
+def test_nobody_is_told_to_stop_where_it_is_not_told_how_accurate_it_is():
+    answers = [replace(a, source=SUGGESTED, right=True) for a in answered(20)]
+    for n_wrong, stop in ((0, True), (4, False)):
+        wrong = np.arange(ENOUGH_RANDOM) < n_wrong
+        estimate = estimate_accuracy(wrong * 1.0, wrong + 1.0, wrong * 1.0)
+        assert estimate.says_something == stop
+        assert advice(answers, estimate).startswith("you can stop now") == stop

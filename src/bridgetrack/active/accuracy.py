@@ -68,6 +68,6 @@ def advice(answers: Sequence[Annotation], estimate: ErrorEstimate | None) -> str
         return "it is too early to stop; keep answering"
     if wrong > WRONG * len(recent):
         return f"{found}; keep answering"
-    if estimate is None or estimate.n_annotations < ENOUGH_RANDOM:
+    if estimate is None or estimate.n_annotations < ENOUGH_RANDOM or not estimate.says_something:
         return f"{found}; keep answering until the accuracy is known"
     return f"you can stop now: {found}"
