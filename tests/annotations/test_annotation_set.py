@@ -42,6 +42,9 @@ def test_undo_after_do_is_identity_and_redo_brings_it_back(listed):
         drop = [listed[k - 1].id] if k % 3 == 2 and listed[k - 1].id in history.annotations else []
         history = step(history, drop, [a])
         states.append(history.annotations)
+        anew = AnnotationSet(MOVIE, reversed([*history.annotations]))
+        for cell in (c.cell for b in listed for c in b.cells):
+            assert history.annotations.at(*cell) == anew.at(*cell)
     latest = history
     for state in reversed(states[:-1]):
         history = history.after("undo")[0]

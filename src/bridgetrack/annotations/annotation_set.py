@@ -146,6 +146,18 @@ class AnnotationSet(AnswerSet[Annotation]):
                     f"numbers in a movie with {self.geometry.ndim} spatial axes"
                 )
 
+    def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> Self:
+        """As `AnswerSet.edit`; what is known of cells is taken over where answers only come."""
+        gone, come = tuple(remove), tuple(add)
+        made = super().edit(gone, come)
+        if come and not gone and "_by_cell" in self.__dict__:
+            known = dict(self._by_cell)
+            for a in come:
+                for cell in {c.cell for c in a.cells}:
+                    known[cell] = sorted([*known.get(cell, ()), a], key=lambda x: natural_key(x.id))
+            made.__dict__["_by_cell"] = known
+        return made
+
     @cached_property
     def _by_cell(self) -> dict[Cell, list[Annotation]]:
         found: dict[Cell, list[Annotation]] = {}
