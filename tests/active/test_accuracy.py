@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.active.accuracy import (
+    ENOUGH,
     ENOUGH_RANDOM,
     advice,
     estimate_so_far,
@@ -114,9 +115,10 @@ def test_advice(right: int, wrong: int, known: int, words: str) -> None:
 
 
 def test_nobody_is_told_to_stop_where_it_is_not_told_how_accurate_it_is():
-    answers = [replace(a, source=SUGGESTED, right=True) for a in answered(20)]
+    [one] = answered(1)
+    answers = [replace(one, source=SUGGESTED)] * ENOUGH
     for n_wrong, stop in ((0, True), (4, False)):
-        wrong = np.arange(ENOUGH_RANDOM) < n_wrong
-        estimate = estimate_accuracy(wrong * 1.0, wrong + 1.0, wrong * 1.0)
+        wrong = np.where(np.arange(ENOUGH_RANDOM) < n_wrong, 1.0, 0.0)
+        estimate = estimate_accuracy(wrong, np.ones(ENOUGH_RANDOM), wrong)
         assert estimate.says_something == stop
         assert advice(answers, estimate).startswith("you can stop now") == stop
