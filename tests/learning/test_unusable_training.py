@@ -30,6 +30,8 @@ REFUSED = {
     "metric has shape": fitted(L2(1.0, None, np.eye(9))),
     "9 finite numbers": fitted(L1(1.0, np.full(9, np.inf))),
     "9 finite numbers.*": fitted(L1(1.0, None, np.full(9, np.nan))),
+    "learning: precision": fitted(options={"precision": 0}),
+    "learning: max_cccp_iterations": fitted(options={"max_cccp_iterations": 0}),
     "frank-wolfe": fitted(options={"learner": "adam"}),
     "mood": fitted(options={"curriculum": "mood"}),
     "perceptron": fitted(options={"learner": "perceptron", "curriculum": "slack"}),
@@ -40,6 +42,8 @@ REFUSED = {
     "same features": lambda: Stacked([CHAINS, CLASSES], 1, 1),
     "nothing to learn": lambda: Stacked([Domain(MODEL, [])], 1, 1),
     "positive, not 1 and nan": lambda: Stacked([CHAINS], 1, np.nan),
+    "positive, not 1 and -1": lambda: Stacked([CHAINS], 1, -1),
+    "positive, not 0 and 1": lambda: Stacked([CHAINS], 0, 1),
     "positive, not inf and 1": lambda: Stacked([CHAINS], np.inf, 1),
 }
 

@@ -89,6 +89,14 @@ def test_ome_tiff(tmp_path: Path, compression: str | None) -> None:
     np.testing.assert_array_equal(one.channel_frame(3), TZCYX[3, 0, 1])
 
 
+def test_of_a_pyramid_the_largest_pictures_are_read(tmp_path: Path) -> None:
+    frames = TZCYX[:, 0, 0]
+    with tifffile.TiffWriter(tmp_path / "a.ome.tif") as file:
+        file.write(frames, subifds=1, metadata={"axes": "TYX"})
+        file.write(frames[:, ::2, ::2], subfiletype=1)
+    np.testing.assert_array_equal(open_movie(tmp_path / "a.ome.tif").array[:, 0], frames)
+
+
 @pytest.mark.parametrize(("unit", "minutes"), [(None, 1.0), ("min", 60.0)])
 def test_ome_interval_from_plane_times(tmp_path: Path, unit: str | None, minutes: float) -> None:
     path = tmp_path / "a.ome.tif"

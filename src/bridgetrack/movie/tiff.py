@@ -71,7 +71,7 @@ class TiffStack:
             self.dtype = np.dtype(self._series.dtype).newbyteorder("=")
             self.ndim, self.axes = len(self.shape), str(self._series.axes)
             self.said = _metadata(self._file)
-            pages = self._series.aszarr(chunkmode=tifffile.CHUNKMODE.PAGE)
+            pages = self._series.aszarr(level=0, chunkmode=tifffile.CHUNKMODE.PAGE)
             self._array = zarr.open_array(pages, mode="r")
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
