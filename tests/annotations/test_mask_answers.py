@@ -193,6 +193,10 @@ def test_answers_about_another_movie_are_refused(tmp_path) -> None:
     ("entry", "value", "words"),
     [
         ("right", [[5, 2, 6, 3]], "runs of pixels are not in order"),
+        ("right", [[5, 0]], "runs of pixels are not in order"),
+        ("change", [5, 2, -1, 3], "runs of pixels are not in order"),
+        ("wrong", [[]], "a set of pixels is empty"),
+        ("created", "today", "not a time"),
         ("right", [[10**12, 1]], "outside the movie"),
         ("frame", 4, "outside the movie"),
     ],
