@@ -315,7 +315,7 @@ _BETWEEN = {
     Event.SPLIT: ("is split by the segmentation into {after}", "is a piece of {before}"),
     Event.MERGE: ("merges ({before} become {after})", "contains {before}, merged"),
     Event.SKIP: (
-        "is not segmented in some frames and comes back as {after}",
+        "is not segmented in some frames and then is {after}",
         "was not segmented in some frames and was {before} before",
     ),
 }

@@ -63,9 +63,7 @@ def _parse_formats(text: str) -> tuple[str, ...]:
     words = _listed(text)
     wrong = [w for w in words if w not in FORMATS] or ([] if words else [text])
     if wrong:
-        raise typer.BadParameter(
-            f"--format {wrong[0]!r} is unknown; choose from {','.join(FORMATS)}"
-        )
+        raise typer.BadParameter(f"{wrong[0]!r} is unknown; choose from {','.join(FORMATS)}")
     return words
 
 
