@@ -7,8 +7,9 @@ import numpy as np
 from bridgetrack.active.pictures import picture_steps
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef
+from bridgetrack.detections.table import detections_at
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie import open_labels, open_movie
+from bridgetrack.movie import Geometry, open_labels, open_movie
 from bridgetrack.progress import run
 from session_fixtures import *  # noqa: F403
 
@@ -67,3 +68,15 @@ def test_a_late_division_is_shown_in_all_its_frames(source):
     asked = question(event=event, slot=("fate", (1, 1)))
     pictures = run(picture_steps(asked, source.cells, None, 10.0, COLOURS))
     assert [p.frame for p in pictures] == [1, 2, 3]
+
+
+def test_points_are_drawn_with_their_neighbours_in_the_plane():
+    place = np.array([(5, 30, 38), (5, 30, 46), (40, 30, 30)] * 2)
+    points = detections_at(np.repeat([0, 1], 3), place, Geometry(2, None, (1.0, 1.0, 1.0)))
+    one = [CellRef(t, 1, (5.0, 30.0, 38.0)) for t in (0, 1)]
+    move = EventRef(Event.MOVE, (one[0],), (one[1],))
+    asked = question(event=move, slot=("fate", (0, 1)))
+    for picture in run(picture_steps(asked, points, None, 6.0, COLOURS)):
+        middle, zoom = len(picture.pixels) // 2, len(picture.pixels) // 24
+        mine, beside, above = (picture.pixels[middle, middle + k * zoom].min() for k in (0, 8, -8))
+        assert mine == beside > 100 and above == 0

@@ -85,6 +85,18 @@ def test_fractions_take_some_of_each_kind_and_nest(one, two, seed):
         assert less.counts()[kind] == min(number, max(1, int(small * number + 0.5))) * (number > 0)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_count_is_shared_out_among_kinds_and_what_one_lacks_are_others(seed):
+    there = whole(TRUTH, CELLS).counts()
+    found = draw_annotations(TRUTH, CELLS, count=20, seed=seed)
+    kinds = found.counts()
+    assert len(found) == 20 and kinds[Event.DIVIDE] == there[Event.DIVIDE] == 3, "of four"
+    assert kinds[Event.MOVE] >= 12
+    assert all(kinds[kind] >= 1 for kind in set(Event) - {Event.SKIP, Event.FALSE})
+    every = draw_annotations(TRUTH, CELLS, count=9999, seed=seed)
+    assert every.counts() == there
+
+
 @pytest.mark.parametrize(
     ("events", "detections", "wishes", "words"),
     [

@@ -138,10 +138,10 @@ class _Cut:
         self._labels = self._pixels(cells) if isinstance(cells, Movie) else None
         if image is not None:
             self.grey = np.nan_to_num(self._pixels(image).astype(np.float64))
-        elif self._labels is not None:
-            self.grey = np.where(self._labels > 0, 0.6, 0.0)
-        else:  # points alone: those of the question are outlined
-            self.grey = np.zeros((self._side, self._side))
+        elif isinstance(cells, Detections):
+            self.grey = self._discs(cells)
+        else:
+            self.grey = np.where(self._pixels(cells) > 0, 0.6, 0.0)
 
     def _pixels(self, movie: Movie) -> NDArray[Any]:
         plane = movie.array[self.frame, 0]
@@ -149,6 +149,18 @@ class _Cut:
             plane = plane[min(max(self._z, 0), plane.shape[0] - 1)]
         (top, left), side = self._corner, self._side
         return np.asarray(pixels_of(plane[top : top + side, left : left + side]))
+
+    def _discs(self, table: Detections) -> Array:
+        """All cells of the frame, near the plane, where nothing but points is known."""
+        place = table.table[list(table.geometry.axes)].to_numpy(np.float64)[table.rows(self.frame)]
+        if place.shape[1] > 2:
+            depth = table.geometry.scale[0] / table.geometry.scale[-1]
+            place = place[depth * np.abs(place[:, 0] - self._z) <= self._size]
+        seen = np.zeros((self._side, self._side), dtype=bool)
+        away = np.abs(place[:, -2:] - self._corner - self._side / 2)
+        for cell in place[(away < self._side).all(axis=1)]:
+            seen |= self._disc(cell)
+        return 0.6 * seen
 
     def _disc(self, place: Sequence[float] | Array) -> Mask:
         y, x = np.ogrid[: self._side, : self._side]
