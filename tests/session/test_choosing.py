@@ -18,6 +18,8 @@ from bridgetrack.movie import open_labels, open_movie
 from bridgetrack.pipeline.finding import CellSearch, Finding
 from bridgetrack.progress import run
 from bridgetrack.regions.mend import MaskAnswer, MendKind, pixels_of
+from bridgetrack.session.background import BackgroundWork
+from bridgetrack.session.masks import JOB
 from bridgetrack.session.movie import MovieAndCells
 from drawn_movie import NUCLEI, PLACES, added, drawn, squares
 
@@ -127,6 +129,41 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
     np.testing.assert_array_equal(array, other)
     assert any(level == "warning" and "were not applied" in words for level, words in heard)
     session.close()
+
+
+class Held(BackgroundWork):
+    """Chooses masks only when it is told to."""
+
+    finish = None
+
+    def do(self, name, work, stopped, step, done, failed) -> None:
+        """Leave choosing for later."""
+        if name == JOB:
+            steps = work()
+            self.finish = lambda: done(run(steps))
+        else:
+            super().do(name, work, stopped, step, done, failed)
+
+
+def test_masks_that_changed_or_were_locked_meanwhile_stay(images) -> None:
+    picture, truth = images
+    labels = np.where((truth == 5) & (np.arange(len(truth)) < T)[:, None, None], 0, truth)
+    labels[T][labels[T] == 2] = 1
+    work, heard = Held(), []
+    session = bt.Session(labels, picture, work=work)
+    session.message.connect(lambda *said: heard.append(said))
+    session.choose_again()
+    session.mend("remove", 1, at(3, 1))
+    session.edits.verify(CellRef(T, 1, at(0, T)))
+    before = [session.movie.labels.channel_frame(t).copy() for t in range(len(labels))]
+    work.finish()
+    after = [session.movie.labels.channel_frame(t) for t in range(len(labels))]
+    assert after[0][tuple(np.rint(at(4, 0)).astype(int))] > 0
+    np.testing.assert_array_equal(after[1:], before[1:])
+    assert heard[-1] == (
+        "warning", "In 2 frames you changed masks meanwhile, or a verified track is locked: "
+        "nothing is changed there.",
+    )  # fmt: skip
 
 
 def test_frames_in_which_the_file_has_changed_are_told(images, tmp_path) -> None:
