@@ -20,13 +20,14 @@ def test_each_kind_of_change() -> None:
     before[2:8, 20:26] = 5
     after[2:8, 20:24] = 5  # another outline
     before[12:18, 20:26], after[12:18, 20:26] = 6, 6  # the same
-    told = {c.kind: (c.before, c.after) for c in changes(before, after, 3)}
+    told = {c.kind: (c.before, c.after, c.place) for c in changes(before, after, 3)}
+    # the middle of what stood there
     assert told == {
-        ChangeKind.CUT: ((1,), (1, 2)),
-        ChangeKind.JOINED: ((2, 3), (3,)),
-        ChangeKind.DROPPED: ((4,), ()),
-        ChangeKind.ADDED: ((), (4,)),
-        ChangeKind.OUTLINE: ((5,), (5,)),
+        ChangeKind.CUT: ((1,), (1, 2), (4.5, 7.5)),
+        ChangeKind.JOINED: ((2, 3), (3,), (14.5, 7.5)),
+        ChangeKind.DROPPED: ((4,), (), (23.5, 3.5)),
+        ChangeKind.ADDED: ((), (4,), (23.5, 21.5)),
+        ChangeKind.OUTLINE: ((5,), (5,), (4.5, 22.5)),
     }
 
 
