@@ -99,6 +99,16 @@ def test_answers_given_during_an_update_stay_answered() -> None:
     assert len(one.annotations) == 2
 
 
+def test_a_random_question_that_is_owed_comes_first():
+    one = session(random_share=0.2)
+    chosen, at_random = ([s for s in one.queue if s.random == drawn] for drawn in (False, True))
+    for asked in at_random:
+        one.postpone(asked)
+    for k, asked in enumerate(chosen[:5]):
+        assert following(one) is (asked if k < 4 else at_random[0]), "one of five"
+        one.answer(asked)
+
+
 def test_it_learns_and_says_how_far_it_came() -> None:
     one = session(blind_prior(), random_share=0.4)
     before = true_accuracy(one, true_rows())

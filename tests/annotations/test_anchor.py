@@ -113,6 +113,14 @@ def test_a_cell_that_took_in_a_small_one_beside_it_is_still_itself():
     ]
 
 
+def test_daughters_that_lay_on_each_other_and_are_one_detection_now_are_none():
+    before = table_of([(0, 1, 50, 50), (1, 1, 50, 50), (1, 2, 50, 50.4)], 2)
+    division = says("a1", "confirm", ref(before, Event.DIVIDE, [0], [1, 2]))
+    after = table_of([(0, 1, 50, 50), (1, 1, 50, 50.2)], 2)
+    found = anchor(AnnotationSet(before.geometry, [division]), after)
+    assert not found.listed and "one detection now" in found.lost[0].reason
+
+
 def test_pairs_are_sorted_by_row_after_relabelling():
     movie = labels_of([{1: (20, 20)}, {1: (20, 20), 2: (20, 40)}])
     before = detections_of(movie)
