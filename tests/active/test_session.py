@@ -192,6 +192,13 @@ def test_an_answer_that_was_taken_back_tells_nothing() -> None:
     assert one.estimate() is None
 
 
+def test_a_question_passed_on_comes_last() -> None:
+    one = session(random_share=0.0)
+    first, second, *_ = one.queue
+    one.postpone(first)
+    assert one.next() is second and one.queue[-1] is first
+
+
 def test_questions_whose_answers_are_taken_back_come_first_and_none_is_lost() -> None:
     one = session(random_share=0.0)
     first, second = one.queue[:2]
