@@ -122,6 +122,10 @@ def test_it_learns_and_says_how_far_it_came() -> None:
     assert estimate.low <= true_accuracy(one, true_rows()) <= estimate.high
     assert one.report.startswith("30 questions answered. Every event is at least 90 % certain. At")
     assert estimate.words[1:] in one.report and " doubtful events were wrong; " in one.report
+    numbers = list(one.curve)
+    assert numbers == sorted(numbers) and numbers[-1] == 30
+    assert one.curve[30] == estimate
+    assert all(known.says_something for known in one.curve.values())
 
 
 def test_an_update_is_wanted_after_enough_answers_or_where_few_questions_are_left() -> None:

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QApplication, QFileDialog, QLineEdit
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.model import load_model, save_model
 from bridgetrack.session.cells import question_words, shown_diameter
+from bridgetrack.training.estimate import estimate_accuracy
 from bridgetrack.ui.layers import camera_of
 from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.picking import Mode
@@ -112,6 +113,13 @@ def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
     train = asked.widget.train
     assert "9 questions answered" in train.verdict.text()
     assert "too few to say how accurate it is" in train.verdict.text()
+    assert not train.plot.isVisible()
+    known = estimate_accuracy(np.zeros(40), np.ones(40), np.zeros(40))
+    asked.session.questions.active.curve |= {30: known, 40: known}
+    asked.session.questions.changed.emit()
+    qtbot.waitUntil(train.plot.isVisible)
+    line = train.plot.listDataItems()[-1]
+    assert line.getData()[0].tolist() == [30, 40] and line.getData()[1].tolist() == [100, 100]
 
 
 def one_question_at_a_time_and_undo_says_what_it_takes(

@@ -142,6 +142,7 @@ class ActiveSession:
         self.queue: tuple[Suggestion, ...] = ()  # questions computed ahead, the best first
         self._answered: tuple[Suggestion, ...] = ()  # questions that were answered, the latest last
         self.last: Update | None = None  # what was adopted last
+        self.curve: dict[int, ErrorEstimate] = {}  # estimates, by the questions answered till then
 
     # ------------------------------------------------------------------ questions and answers
 
@@ -294,6 +295,10 @@ class ActiveSession:
     def adopt(self, update: Update) -> None:
         """Take over an update."""
         self.last, self.scene, self.queue = update, update.scene, update.suggestions
+        now, estimate = len(self.counted), self.estimate()
+        self.curve = {n: known for n, known in self.curve.items() if n < now}  # others are undone
+        if estimate is not None and estimate.says_something:
+            self.curve[now] = estimate
 
     # ------------------------------------------------------------------ how good, how long
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.cells import CellNames
 from bridgetrack.session.check import SampleCheck
 from bridgetrack.session.training import Trainer
+from bridgetrack.training.estimate import ErrorEstimate
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -71,6 +72,11 @@ class Questions:
     def report(self) -> str:
         """How far it is, in words."""
         return "" if self.active is None else self.active.report
+
+    @property
+    def curve(self) -> Mapping[int, ErrorEstimate]:
+        """Estimates of accuracy by the number of questions answered, those that say something."""
+        return {} if self.active is None else self.active.curve
 
     @property
     def ended(self) -> bool:

@@ -1,8 +1,8 @@
-"""Plots in panels: numbers of tracks, family trees."""
+"""Plots in panels: numbers of tracks, family trees, accuracy by answers."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from bridgetrack.arrays import Array, Index
 from bridgetrack.tracks.colours import PALETTES, UNKNOWN, Colouring, paint
 from bridgetrack.tracks.cycles import CellCycles
 from bridgetrack.tracks.trees import Lineages
+from bridgetrack.training.estimate import ErrorEstimate
 
 _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
 
@@ -24,6 +25,11 @@ class Plot(pg.PlotWidget):
     def __init__(self) -> None:
         super().__init__(background=None)
         self.setToolTip("Scroll to zoom, drag to move, right-click and Export… to save")
+
+    def draw_band(self, x: Array, low: Array, high: Array) -> None:
+        """Shade what lies between two lines, shapes (n,)."""
+        edges = [self.plot(x, y, pen=None) for y in (low, high)]
+        self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
 
     def _follow_theme(self) -> None:
         pen = pg.mkPen(self.palette().windowText().color())
@@ -93,11 +99,23 @@ class NumberPlot(Plot):
         def steps(name: str) -> np.ndarray:
             return np.repeat(np.r_[1.0, table[name].to_numpy()], 2)[:-1]
 
-        band = [self.plot(edges, steps(name), pen=None) for name in ("low", "high")]
-        self.addItem(pg.FillBetweenItem(*band, brush=pg.mkBrush(*_BAND)))
+        self.draw_band(edges, steps("low"), steps("high"))
         self.plot(edges, steps("undivided"), pen=pg.mkPen(_LINE, width=2))
         self.setXRange(0, float(edges[-1]), padding=0.02)
         self.setYRange(0, 1, padding=0.03)
+
+    def show_accuracy(self, curve: Mapping[int, ErrorEstimate]) -> None:
+        """Estimated accuracy by the number of answers, with the band of its 95 % intervals."""
+        self.clear()
+        answers = np.array(list(curve), dtype=np.float64)
+        ends = [(e.accuracy, e.low, e.high) for e in curve.values()]
+        accuracy, low, high = 100 * np.array(ends).reshape(-1, 3).T
+        self.draw_band(answers, low, high)
+        pen = pg.mkPen(_LINE, width=2)
+        self.plot(answers, accuracy, pen=pen, symbol="o", symbolSize=5, symbolBrush=_LINE)
+        self.setXRange(0, max(curve, default=10), padding=0.02)
+        self.setYRange(max(float(low.min(initial=100)) - 5, 0), 100, padding=0.08)
+        self.name_axes("answers", "correct events, %")
 
     def name_axes(self, bottom: str, left: str) -> None:
         """What the axes show; the words of the left one lie above it, where a low plot has room."""

@@ -11,6 +11,7 @@ from qtpy.QtWidgets import QComboBox, QFileDialog
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import plural
 from bridgetrack.ui.panel import Panel
+from bridgetrack.ui.plots import NumberPlot
 from bridgetrack.ui.widgets import button, fitted, heading, tell, text
 
 _FILES = "Bridgetrack model (*.json)"
@@ -36,6 +37,9 @@ class TrainPanel(Panel):
             button("Train", "Learn from your answers; takes seconds to minutes", self.trainer.train)
         )
         self.results, self.doubt, self.verdict = (self.add(text()) for _ in range(3))
+        self.plot = self.add(NumberPlot())
+        self.plot.setFixedHeight(130)
+        self.plot.setToolTip("The line is the estimate; the band is its 95 % confidence interval")
         self.column.addStretch(1)
         session, trainer = self.session, self.trainer
         self.follow(self._show_models, session.movie_changed, session.model_changed)
@@ -97,3 +101,6 @@ class TrainPanel(Panel):
         tell(self.results, "\n".join(problem))
         tell(self.doubt, trainer.doubt())
         tell(self.verdict, self.session.questions.report)
+        curve = self.session.questions.curve
+        self.plot.setVisible(bool(curve))
+        self.plot.show_accuracy(curve)
