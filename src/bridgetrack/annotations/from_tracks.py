@@ -150,7 +150,7 @@ def draw_annotations(
     count, fraction
         How many events, or which share of them, to annotate; one of the two. More than there
         are takes all. By count, 60 % are moves, 20 % divisions, and 20 % the other kinds that
-        occur, in equal parts; what a kind lacks are any others. By fraction, it is the share of
+        occur, in turns; what a kind lacks are any others. By fraction, it is the share of
         each kind, but at least one of each.
     seed
         Two draws with the same arguments are the same. A larger fraction contains the draw of
@@ -180,16 +180,19 @@ def draw_annotations(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     kind = rows.event[order]
-    place = pd.Series(kind).groupby(kind).cumcount().to_numpy()
-    available = np.bincount(kind, minlength=len(Event))
+    place = pd.Series(kind).groupby(kind).cumcount().to_numpy(copy=True)
     if count is None:
+        available = np.bincount(kind, minlength=len(Event))
         quota = np.maximum(np.floor((fraction or 0.0) * available + 0.5), 1)
         taken = np.flatnonzero(place < quota[kind])
     else:
-        others = np.setdiff1d(np.flatnonzero(available), list(SHARES))
-        rest = (1 - sum(SHARES.values())) / max(len(others), 1)
-        quota = np.rint(count * np.array([SHARES.get(e, rest) for e in Event]))
-        taken = np.sort(np.argsort(place >= quota[kind], kind="stable")[:count])
+        group = np.where(np.isin(kind, list(SHARES)), kind, len(Event))
+        turn = np.lexsort((place, group))  # the kinds of the last group take turns
+        place[turn] = pd.Series(group[turn]).groupby(group[turn]).cumcount()
+        share = np.array([*(SHARES.get(e, 0.0) for e in Event), 1 - sum(SHARES.values())])
+        share[np.setdiff1d(np.arange(len(share)), group)] = 0.0
+        quota = np.rint(count * share / share.sum())
+        taken = np.sort(np.argsort(place >= quota[group], kind="stable")[:count])
     refs = event_refs(detections, rows.take(order[taken]))
     listed = (
         Annotation(f"s{k}", Kind.CONFIRM, (ref,), source="simulated")
