@@ -136,15 +136,11 @@ def test_settings_of_earlier_versions_are_taken_over_and_damaged_ones_told(
     earlier = path.with_name("answers.settings.json")
     head = {"format": "bridgetrack-settings", "version": 1}
     kept = {"model": model_to_json(taught), "without": ["merges"], "training": asdict(SAID)}
-    made, heard = Session(library=library), list[tuple[str, str]]()
-    made.message.connect(lambda *said: heard.append(said))
-    earlier.write_text("{")
-    assert not made.open(source, path)
-    [(level, told)] = heard
-    assert level == "error" and "answers.settings.json" in told
-    for content, right in (({**head, **kept}, True), ({**head, "without": ["miracles"]}, False)):
+    for content, right in (
+        ({**head, **kept}, True), ({**head, "without": ["miracles"]}, False), ("{", False),
+    ):  # fmt: skip
         shutil.rmtree(path, ignore_errors=True)
-        earlier.write_text(json.dumps(content))
+        earlier.write_text(content if isinstance(content, str) else json.dumps(content))
         made, heard = Session(library=library), list[tuple[str, str]]()
         made.message.connect(lambda *said, heard=heard: heard.append(said))
         assert made.open(source, path)

@@ -248,9 +248,12 @@ class Journal:
         history = replace(history, future=undone)
         settings, what = self.path.with_name(f"{stem}.settings.json"), "a file of settings"
         if settings.exists():
-            text = read_text(settings, what)
-            known = check(JsonObject, parse_json(text, what, str(settings)), str(settings))
-            history = replace(history, settings={k: v for k, v in known.items() if v})
+            try:
+                text = read_text(settings, what)
+                known = check(JsonObject, parse_json(text, what, str(settings)), str(settings))
+                history = replace(history, settings={k: v for k, v in known.items() if v})
+            except InputError as error:
+                self.notice = f"{self.notice} {error}. Nothing of it is used.".strip()
         return history
 
     def write(self, do: Do, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
