@@ -53,6 +53,12 @@ def tracks_of_the_next_movie_are_shown_above_it(widget, session, viewer, qtbot, 
     above = [viewer.layers.index(name) for name in ("Cells by track", "Tracks")]
     assert min(above) > max(map(viewer.layers.index, (movie, cells)))
 
+    # Also where all layers were deleted.
+    viewer.layers.clear()
+    qtbot.waitUntil(lambda: session.movie is None)
+    viewer.add_labels(pixels[1][:4].copy(), name="others")
+    qtbot.waitUntil(lambda: {"Tracks", "Cells by track"} <= {x.name for x in viewer.layers})
+
 
 def test_a_folder_in_the_window(viewer, qtbot, tmp_path, pace, monkeypatch):
     many, out = tmp_path / "many", tmp_path / "many_tracks"

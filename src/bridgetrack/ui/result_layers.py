@@ -60,7 +60,7 @@ class _Shown:
 class ResultLayers:
     """Shows the session's tracks as lines and as colours of the cells, from `show` on.
 
-    Who deletes one of the layers does not get it back before the next `show`.
+    Who deletes one of the layers does not get it back before the next `show` or the next movie.
     """
 
     def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
@@ -112,7 +112,7 @@ class ResultLayers:
         movie, viewer = self._session.movie, self._viewer_ref()
         if viewer is None or (movie is not None and movie.layers[1] is self._over):
             return
-        wanted = set(self._wanted)
+        wanted = {TRACKS, COLOURED} if self._wanted or self._over is not None else set[str]()
         for layer in filter(None, map(self._layer, (TRACKS, COLOURED))):
             viewer.layers.remove(layer)
         self._wanted = wanted
