@@ -49,6 +49,9 @@ def test_record_says_how_it_was_made(run, movie, truth, tmp_path):
     assert record["seconds"] > 0
     assert record["settings"]["without"] == ["gaps", "merges"]
     assert any("no image" in note for note in record["notes"])
+    methods = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
+    assert "Excluded beforehand: cells missed in some frames, merges." in methods
+    assert "(moves, appearances, disappearances, divisions, cells split into two masks" in methods
     options = given_run(out).options
     assert (options.scale, options.frame_interval) == ((2.0, 2.0), 7.0)
     assert options.without == ("gaps", "merges")
@@ -56,6 +59,11 @@ def test_record_says_how_it_was_made(run, movie, truth, tmp_path):
     earlier = {"scale": "2.0,2.0", "frame_interval": 7.0, "without": ["gaps", "merges"]}
     (out / "run.json").write_text(json.dumps(record | {"settings": earlier}))
     assert given_run(out).options == options
+
+
+def test_masks_in_place_of_the_image_are_told(run, truth, tmp_path):
+    shown = run("track", truth, "--image", truth, "--out", tmp_path / "out")
+    assert "this image's pixels look like the numbers of cells" in shown.out
 
 
 def test_labels_without_a_scale_take_that_of_the_image(run, movie, truth, tmp_path):

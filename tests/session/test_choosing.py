@@ -115,6 +115,9 @@ def test_masks_of_a_file_that_were_chosen_anew_are_there_again(images, tmp_path)
     assert array[0][tuple(np.rint(at(4, 0)).astype(int))] > 0
     session.redo()
     np.testing.assert_array_equal(array, chosen)
+    session.export(tmp_path / "out", ["csv"])
+    methods = " ".join((tmp_path / "out" / "methods.txt").read_text(encoding="utf-8").split())
+    assert "2 answers of a person about masks" in methods
     session.close()
 
     # Kept between two changes, as by a window that was killed.

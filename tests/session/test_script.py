@@ -130,7 +130,11 @@ def what_is_exported_is_what_the_project_repeats(session, project, tmp_path):
     assert session.export(out, progress=steps.append) == ()
     assert {step.stage for step in steps} >= {"Choosing events", "Writing"}
     told = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
-    for words in ("learned from 12 annotations", "masks described below", "drawn at random"):
+    for words in (
+        "learned from 12 annotations, starting",
+        "masks described below",
+        "drawn at random",
+    ):
         assert words in told, told
     notes = session.export(out, ["csv", "geff"])
     assert notes == ("The earlier result in this folder was replaced.",)

@@ -17,7 +17,7 @@ from bridgetrack.annotations.annotation import NOUN, describe_event
 from bridgetrack.errors import plural
 from bridgetrack.evaluation.sample import Sample
 from bridgetrack.files import program_version
-from bridgetrack.hypotheses.events import ODD, Event, kind_words
+from bridgetrack.hypotheses.events import ODD, Event, EventKinds, kind_words
 from bridgetrack.inference.margins import smallest_first, smallest_margins
 from bridgetrack.models.model import Model
 from bridgetrack.movie import Movie
@@ -183,20 +183,21 @@ def methods_text(
     found: Finding | None = None,
     repaired: bool = False,
     checked: Sample | None = None,
+    corrections: int = 0,
 ) -> str:
     """How a tracking was made, in sentences.
 
     `image` is the file of the intensities, if there were some. `masks` is that of the masks, if
     they were not read from it; `found` says how these were found, where that is known: else what
-    stands beside them tells. They may have been `repaired` before. `checked` is a sample of this
-    result that somebody looked at.
+    stands beside them tells. They may have been `repaired` before; `corrections` is the number of
+    answers about them. `checked` is a sample of this result that somebody looked at.
     """
     if checked is not None and not checked.holds_for(tracking.tracks):
         checked = None  # of another result
     paragraphs = [
         _movie(tracking, image, masks),
-        _masks(tracking, found, repaired),
-        _model(tracking.model),
+        _masks(tracking, found, repaired, corrections),
+        _model(tracking.model, tracking.scene.kinds),
         inference_words(tracking),
         checked_words(checked),
         "Versions: " + ", ".join(f"{name} {version}" for name, version in versions().items()) + ".",
@@ -257,12 +258,15 @@ def _extent(geometry: Geometry) -> str:
     return f"{words}, {apart}"
 
 
-def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
+def _masks(tracking: Tracking, found: Finding | None, repaired: bool, corrections: int) -> str:
     labels = tracking.scene.labels
     if labels is None:
         return "The cells were given as a table; how they were found is not known here."
     found = found or how_found(Path(labels.source))
     mended = " They were repaired before tracking, see repairs.csv." if repaired else ""
+    if corrections:
+        mended += f" {plural(corrections, 'answer')} of a person about masks corrected or confirmed"
+        mended += f" {'it' if corrections == 1 else 'them'}."
     if found is None:
         return f"The masks were given; how they were made is not known here.{mended}"
     known = {} if found.settings is None else asdict(found.settings)
@@ -271,19 +275,30 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool) -> str:
     return f"The masks were found by Bridgetrack, {found.words}{settings}.{mended}"
 
 
-def _model(model: Model) -> str:
-    known = model.provenance
+_MAY = {
+    "divisions": "divisions",
+    "merges": "merges",
+    "splits": "cells split into two masks",
+    "gaps": "cells missed in some frames",
+    "specks": "false detections",
+}
+"""Fields of `EventKinds` as nouns."""
+
+
+def _model(model: Model, kinds: EventKinds) -> str:
+    known, may = model.provenance, [_MAY[k] for k in _MAY if k not in kinds.words]
     words = (
-        "What may happen to the cells (moves, divisions, merges, cells split into two masks, "
-        "appearances, disappearances, cells missed in some frames, false detections) was scored "
-        "by a linear model, "
-        f"“{model.name}”, with {len(model.keys)} features"
+        f"What may happen to the cells ({', '.join(['moves, appearances, disappearances', *may])}) "
+        f"was scored by a linear model, “{model.name}”, with {len(model.keys)} features"
     )
+    if kinds.words:
+        excluded = ", ".join(_MAY[k] for k in kinds.words)
+        words = f"Excluded beforehand: {excluded}. {words}"
     if not model.trained:
         return f"{words}, whose weights come with the program and were not trained on this movie."
     n = known.get("annotations")
     learned = "an unknown number of annotations" if n is None else f"{n} annotations"
-    movies = [str(m) for m in known.get("movies") or ()]
+    movies = [str(m) for m in known.get("movies") or () if m != Movie.source]
     of = f" of {', '.join(movies)}" if movies else ""
     start = f", starting from the weights of “{known['prior']}”" if known.get("prior") else ""
     how = f" ({model.loss} loss, {model.regularizer} regulariser"

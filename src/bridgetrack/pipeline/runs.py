@@ -40,7 +40,7 @@ from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
 from bridgetrack.movie.geometry import Geometry
-from bridgetrack.movie.movie import Movie
+from bridgetrack.movie.movie import Movie, looks_like_labels
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of, scaled_like
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.pipeline.finding import CellSearch, Finding, finding_to_json, how_found
@@ -179,6 +179,12 @@ def open_cells(
     options = options or RunOptions()
     known = scale_of(options)
     pixels = None if image is None else open_movie(image, axes=options.image_axes, **known)
+    if pixels is not None and looks_like_labels(pixels):
+        warn(
+            f"{pixels.source}: this image's pixels look like the numbers of cells, not like a "
+            "picture; give the picture that the masks were made from, or no image",
+            WrongInputWarning,
+        )
     if is_table(labels):
         if pixels is not None and options.scale is None and pixels.geometry.unit != "pixel":
             known = scale_of(pixels.geometry)
@@ -324,7 +330,7 @@ def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
 def _check_belonging(anchored: Anchored, labels: str, answers: Path | str) -> None:
     """Warn where most answers miss the cells of a movie: cause and cure.
 
-    Raises an `InputError` where all miss.
+    Raises an `InputError` where all miss, or the movies differ in extent, too.
     """
     missed, given = len(anchored.lost), len(anchored.annotations)
     if not given or 2 * missed <= given:
@@ -340,7 +346,7 @@ def _check_belonging(anchored: Anchored, labels: str, answers: Path | str) -> No
         f"segmentation{extents}: give the annotations made on these labels, or the "
         "labels that these annotations were made on"
     )
-    if missed == given:
+    if missed == given or extents:
         raise InputError(said)
     warn(said, WrongInputWarning)
 

@@ -191,6 +191,7 @@ class Tracker:
         if movie is None or answered is None:
             raise InputError("there are no tracks to export; choose a movie with its cells first")
         image, masks = (None if file is None else file.name for file in movie.files)
+        corrections = 0 if session.masks is None else len(session.masks.answers)
 
         def steps() -> Steps[tuple[str, ...]]:
             scene = yield from answered()
@@ -198,8 +199,9 @@ class Tracker:
             final = yield from track_scene(scene, model)
             yield Progress("Writing", 0.0)
             methods = methods_text(
-                final, image=image, masks=masks, found=movie.found, checked=checked
-            )
+                final, image=image, masks=masks, found=movie.found, checked=checked,
+                corrections=corrections,
+            )  # fmt: skip
             return write_results(final.tracks, scene.labels, folder, formats, methods=methods)
 
         return steps()

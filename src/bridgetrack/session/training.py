@@ -100,6 +100,10 @@ class Trainer:
 
     def _done(self, training: Training, start: Model) -> None:
         """Use the new model, then look how accurate it is."""
+        file = next(filter(None, self._movie.movie.files), None) if self._movie.movie else None
+        if file is not None:  # the array that is open has no name
+            provenance = {**training.model.provenance, "movies": [file.name]}
+            training = replace(training, model=replace(training.model, provenance=provenance))
         self.training = training
         doubtful = tuple(a.id for a in training.unusual)
         outcome = Outcome(_told(training), training.suited, doubtful)
