@@ -99,7 +99,7 @@ def test_other_files_are_no_projects(tmp_path):
     (tmp_path / "b.json").write_bytes(b"\xff\xfe\x00")
     for name in ("a.json", "b.json", "c.json", "."):
         assert not is_project(tmp_path / name)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such project"):
         load_project(tmp_path / "c.json")
     (tmp_path / "movie.tif").write_bytes(b"II*")
     with pytest.raises(InputError, match=r"give the folder NAME.bridgetrack beside the movie"):

@@ -197,10 +197,10 @@ def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     given = ("4GB", "800 MB", "1.5g", "2TiB", "1000000")
     assert [parse_memory(m) for m in given] == [4e9, 8e8, 1.5e9, 2 * 2**40, 1e6]
     for wrong in ("much", "0GB", "-1GB", "4 apples"):
-        with pytest.raises(InputError, match="no amount of memory"):
+        with pytest.raises(InputError, match="not an amount of memory"):
             parse_memory(wrong)
     for bare in ("4", 4):
         with pytest.raises(InputError, match="has no unit; write one, such as 4GB"):
             parse_memory(bare)
     assert main(["track", "x.csv", "--out", str(tmp_path), "--memory", "4 apples"]) == 1
-    assert "no amount of memory" in capsys.readouterr().err
+    assert "not an amount of memory" in capsys.readouterr().err
