@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QMessageBox, QWidget
 from superqt.utils import qdebounced
 
@@ -34,7 +35,12 @@ _OTHERS = "choose the cells of this movie, or the movie that they were found in"
 
 
 class SourceChooser(QWidget):
-    """Image and segmentation layers; opens the movie as soon as both make sense."""
+    """Image and segmentation layers; opens the movie as soon as both make sense.
+
+    Emits `judged` when it is known what is wrong with them: `problem`, empty where nothing is.
+    """
+
+    judged = Signal()
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -50,6 +56,7 @@ class SourceChooser(QWidget):
         self.notice = Notice()
         form.addRow(self.notice)
         self._last: Any = None  # the image that was looked at last
+        self.problem = ""
         self.left = ""  # what is said of cells that another movie left
         # the cells that each movie was open with last
         self._used: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
@@ -242,7 +249,9 @@ class SourceChooser(QWidget):
         return self._open_movie(self._source(image, labels))
 
     def _problem(self, words: str) -> None:
+        self.problem = words
         self.notice.say("error" if words else "", words)
+        self.judged.emit()
 
     def _source(self, image: Any, labels: Any) -> MovieAndCells:
         movie = None if image is None else layers.movie_of(image)

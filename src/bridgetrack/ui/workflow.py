@@ -14,7 +14,9 @@ from qtpy.QtWidgets import (
     QStackedWidget,
 )
 
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
+from bridgetrack.models.library import SHIPPED
 from bridgetrack.pipeline.project import Outcome
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
@@ -117,7 +119,8 @@ class WorkflowPanel(Panel):
             session.message, session.progress,
         ):  # fmt: skip
             self.listen(signal, self._say_next)
-        self.segment.source.image.chosen.connect(lambda _: self._say_next())
+        for changed in (self.segment.source.image.chosen, self.segment.source.judged):
+            changed.connect(lambda *_: self._say_next())
         self.listen(self.state.annotator.mode_changed, self._follow_mode)
         self.listen(self.session.questions.check.ended, lambda: self.open_step(3))
         self.open_step(0)
@@ -173,7 +176,10 @@ class WorkflowPanel(Panel):
         session, step = self.session, self.step
         if session.questions.check.running:
             return _CHECKING
-        if session.movie is None and self.segment.source.image.layer is not None:
+        source = self.segment.source
+        if session.movie is None and source.problem and step:
+            return f"{source.problem}; see step 1."
+        if session.movie is None and source.image.layer is not None:
             where = "" if step == 0 else ", in step 1"
             return f"Next: find the cells, or choose the layer that has them{where}."
         if session.movie is None:
@@ -184,7 +190,11 @@ class WorkflowPanel(Panel):
         if session.tracking is None:
             return "The cells are being measured; this takes a moment."
         masks = 0 if session.masks is None else len(session.masks.answers)
-        return _ready(step, len(session.annotations or ()), masks, session.trainer.outcome)
+        if step == 0 and session.model.name != SHIPPED:
+            used = f"The model in use is “{session.model.name}”; step 3 changes it."
+            return f"Ready. {used} Next: step 2, or the tracks in step 4."
+        answers = sum(a.kind != Kind.CANNOT_TELL for a in session.annotations or ())
+        return _ready(step, answers, masks, session.trainer.outcome)
 
     def ask_save(self) -> None:
         """Ask for a name and save the project in the background."""
