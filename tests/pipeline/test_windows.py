@@ -202,5 +202,5 @@ def test_words_for_memory(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     for bare in ("4", 4):
         with pytest.raises(InputError, match="has no unit; write one, such as 4GB"):
             parse_memory(bare)
-    assert main(["track", "x.csv", "--out", str(tmp_path), "--memory", "4 apples"]) == 1
+    assert main(["track", "x.csv", "--out", str(tmp_path), "--memory", "4 apples"]) == 2
     assert "not an amount of memory" in capsys.readouterr().err
