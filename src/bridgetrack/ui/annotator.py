@@ -344,10 +344,13 @@ class Annotator:
             return
         session, kind = self._session, self.picking.mode.mends
         with session.telling():
-            places = self.picking.point(frame, point, self._label(frame, point))
+            label = self._label(frame, point)
+            places = self.picking.point(frame, point, label)
             if places and kind is not None:
-                made = session.mend(kind, frame, *places)
-                self._say(f"Saved: {made.words}.", "info")
+                name = session.names(CellRef(frame, label, point))
+                words = session.mend(kind, frame, *places).words
+                gone = kind == MendKind.REMOVE
+                self._say(f"Saved: {words.replace('this', name) if gone else words}.", "info")
         self._refresh()
 
     def choose_again(self) -> None:
