@@ -250,8 +250,33 @@ def steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch)
     steps.setFloating(False)
 
 
-def test_the_explorer(opened, hand, viewer, qtbot, monkeypatch):
+def what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path):
+    """Although the table leaves the steps little room."""
+    _, widget, _ = opened
+    widget.open_step(3)
+    box, check = widget.track.export, widget.track.check
+    box.formats.tick(["csv"])
+    widget.stack.setMaximumHeight(200)
+    qtbot.wait(50)
+    box.write(tmp_path / "out")
+    qtbot.waitUntil(lambda: "Written" in box.words.text())
+    assert in_view(box.words)
+    widget.stack.setMaximumHeight(10_000)
+    check.begin()
+    qtbot.waitUntil(lambda: bool(widget.annotate.frames.buttons))
+    assert all(map(in_view, (*widget.annotate.actions.values(), widget.annotate.stop)))
+    widget.annotate.stop.click()
+    qtbot.waitUntil(lambda: widget.step == 3)
+
+
+def in_view(widget):
+    shown = widget.visibleRegion().boundingRect()
+    return shown.left() == 0 and shown.height() == widget.height()
+
+
+def test_the_explorer(opened, hand, viewer, qtbot, tmp_path, monkeypatch):
     steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch)
+    what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path)
     rows_and_cells_are_linked(opened, hand, viewer, qtbot)
     cells_have_the_colours_of_their_families(opened, viewer, qtbot)
     trees_plots_and_colours(opened, viewer, qtbot)

@@ -41,7 +41,7 @@ from bridgetrack.ui.overlay import percent
 from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.picking import Mode
 from bridgetrack.ui.state import Answer
-from bridgetrack.ui.widgets import Column, button, grid, heading, row, text
+from bridgetrack.ui.widgets import Column, bring_into_view, button, grid, heading, row, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
 _MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
@@ -323,7 +323,12 @@ class AnnotatePanel(Panel):
         if asked is not None:
             size = shown_diameter(scene.detections)
             work = partial(picture_steps, asked, source.cells, source.image, size, _COLOURS)
-            self.session.run(_PICTURES, work, self.frames.show_pictures)
+            self.session.run(_PICTURES, work, self._show_pictures)
+
+    def _show_pictures(self, pictures: tuple[Picture, ...]) -> None:
+        """Show them, with the buttons below them that answer."""
+        self.frames.show_pictures(pictures)
+        bring_into_view(self.stop)
 
     def _on_mode(self) -> None:
         now = self.annotator.picking.mode

@@ -34,7 +34,7 @@ from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings
 from bridgetrack.ui.looks import ColourBox
 from bridgetrack.ui.panel import Panel
-from bridgetrack.ui.widgets import Column, button, row, tell, text
+from bridgetrack.ui.widgets import Column, bring_into_view, button, row, tell, text
 
 EACH = 30
 """Events that are drawn each time."""
@@ -282,6 +282,7 @@ class ExportBox(Column):
             self.words.setText(f"Written to {folder.absolute()}: {', '.join(formats)}.{more}")
             self._written = session.tracking
             self._refresh()
+            bring_into_view(self.words)
 
         # Goes on where another movie is chosen meanwhile.
         self._run("export", "Writing the results", lambda: steps, done)
@@ -313,3 +314,4 @@ class ExportBox(Column):
         n, where = len(rows) - len(failed), f"{TABLE} in {out} lists them, the least certain first."
         doubts = [f"{row.movie}: ⚠ {row.warnings}." for row in rows if row.warnings]
         self.words.setText("\n".join([f"{plural(n, 'movie')} tracked. {where}", *doubts, *failed]))
+        bring_into_view(self.words)

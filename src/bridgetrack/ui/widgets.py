@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from qtpy.QtCore import QSignalBlocker, Qt, Signal
+from qtpy.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
+    QApplication,
     QComboBox,
     QFormLayout,
     QGridLayout,
@@ -14,6 +15,7 @@ from qtpy.QtWidgets import (
     QLabel,
     QLayout,
     QPushButton,
+    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -85,6 +87,18 @@ def text(words: str = "", *, style: str = "", lines: int = 0) -> QLabel:
     if style:
         label.setStyleSheet(f"QLabel {{ {style} }}")
     return label
+
+
+def bring_into_view(widget: QWidget) -> None:
+    """Scroll up or down to a widget, once it has the size that its words need now."""
+    area = widget.parentWidget()
+    while area is not None and not isinstance(area, QScrollArea):
+        area = area.parentWidget()
+    if area is not None and widget.isVisible():
+        for _ in range(3):  # the layouts around it, from the inner to the outer
+            QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
+        area.ensureWidgetVisible(widget, 0, SPACE)
+        area.horizontalScrollBar().setValue(0)
 
 
 DIM = "font-size: 11px;"
