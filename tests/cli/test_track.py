@@ -61,9 +61,12 @@ def test_record_says_how_it_was_made(run, movie, truth, tmp_path):
     assert given_run(out).options == options
 
 
-def test_masks_in_place_of_the_image_are_told(run, truth, tmp_path):
+def test_masks_in_place_of_the_image_and_a_replaced_result_are_told(run, truth, tmp_path):
     shown = run("track", truth, "--image", truth, "--out", tmp_path / "out")
     assert "this image's pixels look like the numbers of cells" in shown.out
+    assert "was replaced" not in shown.out
+    again = run("track", truth, "--out", tmp_path / "out").out
+    assert "note: The earlier result in this folder was replaced." in again
 
 
 def test_labels_without_a_scale_take_that_of_the_image(run, movie, truth, tmp_path):

@@ -75,6 +75,8 @@ RUN_FILE = "run.json"
 """The record of a run."""
 METHODS = "methods.txt"
 """How the result was made, in sentences."""
+REPLACED = "The earlier result in this folder was replaced."
+"""What is told of a folder that held one."""
 
 
 def write_results(
@@ -123,7 +125,7 @@ def write_results(
     replaced = folder.is_dir() and any(folder.iterdir())
     with result_folder(folder, None if labels is None else labels.source) as staging:
         notes = stage_results(tracks, labels, staging, formats, methods)
-    return (*notes, "The earlier result in this folder was replaced.") if replaced else notes
+    return (*notes, REPLACED) if replaced else notes
 
 
 def stage_results(

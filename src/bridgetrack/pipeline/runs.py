@@ -35,7 +35,14 @@ from bridgetrack.features.default import with_link_scores
 from bridgetrack.features.feature import FeatureSet, LinkScores, needs_link_scores
 from bridgetrack.files import result_folder, write_text
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.io.results import FORMATS, METHODS, RUN_FILE, read_link_scores, stage_results
+from bridgetrack.io.results import (
+    FORMATS,
+    METHODS,
+    REPLACED,
+    RUN_FILE,
+    read_link_scores,
+    stage_results,
+)
 from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.library import find_model
 from bridgetrack.models.model import Model, check_usable
@@ -390,6 +397,8 @@ def run_steps(
     """
     notes, began, options = list[Note](), time.perf_counter(), given.options
     repairs: dict[str, int] = {}
+    if out.is_dir() and any(out.iterdir()):
+        notes.append(Note(NoteKind.REMARK, REPLACED))
     with result_folder(out, *given.files) as folder:
         # ends before the record is written, which tells of the warnings
         with collecting_warnings(notes):
