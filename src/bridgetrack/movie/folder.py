@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError, warn
 from bridgetrack.movie.raw import RawMovie, resolve_unknown
-from bridgetrack.movie.tiff import TiffStack, is_tiff, page_head, read_tiff
+from bridgetrack.movie.tiff import TiffStack, is_tiff, page_head, read_tiff, stacked
 
 _WORDS = {
     "channel": "c ch channel w",
@@ -102,7 +102,7 @@ class FolderFrames:
             stack = TiffStack(path)
             self._check_shape(path, stack.shape, self.first.shape)
             pixels.append(stack[()].astype(self.dtype, copy=False)[key[n:]])
-        return np.stack(pixels).reshape(chosen.shape + pixels[0].shape)
+        return stacked(pixels, chosen.shape)
 
     def _check_shape(self, path: Path, found: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         if found != wanted:

@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import tifffile
-import zarr
 from numpy.typing import NDArray
 
 from bridgetrack.errors import InputError
@@ -52,14 +51,18 @@ def one_frame(path: Path) -> bool:
 
 
 class TiffStack:
-    """The stack of a TIFF file, sliced by reading the pages that a slice touches.
+    """The stack of a TIFF file, sliced without reading the rest.
 
     A file that holds several stacks (other sizes or types of pages, a second stack behind the
     first, several images of an OME-TIFF) is refused.
+
+    The axes that vary between pages are read page by page. Uncompressed contiguous files are
+    mapped into memory instead.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._lock = threading.Lock()
         with reading(path), _errors_logged() as errors:
             self._file = tifffile.TiffFile(path)
             self._series = self._file.series[0]
@@ -71,13 +74,28 @@ class TiffStack:
             self.dtype = np.dtype(self._series.dtype).newbyteorder("=")
             self.ndim, self.axes = len(self.shape), str(self._series.axes)
             self.said = _metadata(self._file)
-            pages = self._series.aszarr(level=0, chunkmode=tifffile.CHUNKMODE.PAGE)
-            self._array = zarr.open_array(pages, mode="r")
+            self._mapped: NDArray[Any] | None = None
+            if (start := self._series.dataoffset) is not None:  # uncompressed and in one piece
+                dtype = self.dtype.newbyteorder(self._file.byteorder)
+                self._mapped = np.memmap(path, dtype, mode="r", offset=start, shape=self.shape)
+            page = tuple(self._series.keyframe.shape)
+            n = max(self.ndim - len(page), 0)
+            by_pages = self.shape[n:] == page and np.prod(self.shape[:n]) == len(self._series)
+            self._n_page_axes = n if by_pages else 0  # leading axes that vary between pages
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Pixels of a slice."""
-        with reading(self.path):
-            return np.asarray(self._array[key], dtype=self.dtype)
+        """Pixels of a slice, reading only the pages that it touches."""
+        key = key if isinstance(key, tuple) else (key,)
+        n = self._n_page_axes
+        with reading(self.path), self._lock:
+            if self._mapped is not None:
+                return np.array(self._mapped[key], dtype=self.dtype)
+            if n == 0:
+                return np.asarray(self._series.asarray(), dtype=self.dtype)[key]
+            key = key + (slice(None),) * (n - len(key))
+            numbers = np.arange(len(self._series)).reshape(self.shape[:n])[key[:n]]
+            pages = [self._page(int(k))[key[n:]] for k in np.ravel(numbers)]
+            return stacked(pages, np.shape(numbers))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the open file, so that other processes can open their own."""
@@ -91,6 +109,15 @@ class TiffStack:
         """Close the file."""
         if "_file" in vars(self):
             self._file.close()
+
+    def _page(self, number: int) -> NDArray[Any]:
+        return np.asarray(self._series[number].asarray(), dtype=self.dtype)
+
+
+def stacked(parts: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Arrays of one shape in an array of them; one alone is not copied."""
+    whole = parts[0][None] if len(parts) == 1 else np.stack(parts)
+    return whole.reshape(shape + parts[0].shape)
 
 
 def _check_complete(path: Path, series: Any) -> None:
