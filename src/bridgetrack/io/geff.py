@@ -83,8 +83,8 @@ def read_edge_scores(path: Path) -> tuple[pd.DataFrame, Array | None]:
             f"score, probability or weight; its numbers are {shown(numbers) or 'none'}"
         )
     score = edges[usual or numbers[0]].to_numpy(dtype=np.float64)
-    edges = edges[np.isfinite(score) & (score != -1)]
-    edges = _forward(edges, pd.DataFrame({"id": found["id"], "frame": frame}))
+    scored = np.isfinite(score) & (score != -1)
+    edges = _forward(edges[scored], pd.DataFrame({"id": found["id"], "frame": frame}))
     ids = pd.Index(found["id"])
     source, target = (ids.get_indexer(pd.Index(edges[end])) for end in ("source", "target"))
     label, cells = _labels(found, frame), None
@@ -96,7 +96,7 @@ def read_edge_scores(path: Path) -> tuple[pd.DataFrame, Array | None]:
     table = pd.DataFrame({
         "frame": frame[source], "target_frame": frame[target],
         "source": label[source], "target": label[target],
-        "score": score[np.isfinite(score) & (score != -1)],
+        "score": score[scored],
     })  # fmt: skip
     return table, cells
 

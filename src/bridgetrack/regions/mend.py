@@ -135,7 +135,7 @@ class MaskAnswer:
     def inverse(self) -> MaskAnswer:
         """The change back."""
         back = tuple((start, length, after, before) for start, length, before, after in self.change)
-        return replace(self, right=self.wrong, wrong=self.right, change=back)
+        return replace(self, change=back)
 
     def fits(self, labels: NDArray[Any]) -> bool:
         """Whether a frame's labels are still what they were before."""
