@@ -7,7 +7,7 @@ says what was wrong, where (file, layer, frame, cell), and what to do about it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,14 +32,19 @@ class ContradictionError(BridgetrackError):
     Parameters
     ----------
     message
-        What contradicts what.
+        What contradicts what; the annotations follow, and then the `rest` of the message.
     annotations
-        Those that it describes, so that a window can name their cells in its own way.
+        Those that it names.
     """
 
-    def __init__(self, message: str, annotations: Sequence[Any] = ()) -> None:
-        super().__init__(message)
-        self.annotations = tuple(annotations)
+    def __init__(self, message: str, annotations: Sequence[Any] = (), rest: str = "") -> None:
+        self._parts = message, tuple(annotations), rest
+        super().__init__(self.words())
+
+    def words(self, words_of: Callable[[Any], str] = str) -> str:
+        """The message with annotations in other words, e.g. with the names of cells in a window."""
+        message, annotations, rest = self._parts
+        return f"{message}{'; '.join(map(words_of, annotations))}{rest}"
 
 
 class ModelError(BridgetrackError):

@@ -219,11 +219,15 @@ def test_masks_of_a_verified_track_are_locked_until_it_is_released(mended, tmp_p
     assert not (frame_of(session, 1) == k).any()
 
 
-def test_answers_about_one_place_are_deleted_together(mended) -> None:
+def test_answers_about_one_place_are_deleted_and_come_back(mended) -> None:
     session, labels, truth, (first, _) = mended
     cut = session.mend("cut", 1, middle(truth[1] == first))
     session.mend("join", 1, *(middle(frame_of(session, 1) == k) for k in sorted(cut.labels)))
     joined = frame_of(session, 1).copy()
+    session.edits.remove([session.masks.answers["m1"]])
+    session.undo()
+    assert len(session.masks.answers) == 2
+    np.testing.assert_array_equal(frame_of(session, 1), joined, "the step back is exact")
     session.mend("remove", 1, middle(joined == first))
     session.edits.remove(list(session.masks.answers))
     np.testing.assert_array_equal(frame_of(session, 1), labels[1])

@@ -216,6 +216,9 @@ class Annotation:
             )
         self._check_events()
 
+    def __str__(self) -> str:
+        return f"{describe(self)} ({self.id})"
+
     def _check_events(self) -> None:
         if self.kind == Kind.ONE_OF:
             if len({e.key for e in self.events}) < max(2, len(self.events)):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bridgetrack.annotations.anchor import Anchored, anchor
-from bridgetrack.annotations.annotation import Kind, describe
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.constraints import Constraints, compile_constraints, required_events
 from bridgetrack.arrays import Index, Mask
@@ -191,9 +191,10 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
         if meant and kinds.absent.issuperset(named):
             name = kind_words(named[0])
             raise ContradictionError(
-                f"the answer {annotation.id} says: {describe(annotation)}, but {name} are "
-                f"excluded in this movie; delete that answer, or do not exclude {name}",
+                "an answer says: ",
                 [annotation],
+                f", but {name} are excluded in this movie; delete that answer, or do not exclude "
+                f"{name}",
             )
 
 

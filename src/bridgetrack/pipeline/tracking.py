@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bridgetrack.annotations.anchor import Anchored
-from bridgetrack.annotations.annotation import Kind, describe
+from bridgetrack.annotations.annotation import Kind
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.errors import ContradictionError, InfeasibleError
 from bridgetrack.hypotheses.events import Event
@@ -219,12 +219,10 @@ def explain_contradiction(scene: Scene) -> ContradictionError:
     are circles, such as two cells that may not appear and have only one cell to come from.
     """
     rows = scene.constraints.annotation[_culprits(scene)].tolist()
-    annotations = [scene.anchored.listed[a] for a in rows]
-    named = "; ".join(f"{describe(a)} ({a.id})" for a in annotations)
     return ContradictionError(
-        f"annotations contradict each other: these cannot all be true: {named}. "
-        "Remove or change one of them",
-        annotations,
+        "annotations contradict each other: these cannot all be true: ",
+        [scene.anchored.listed[a] for a in rows],
+        ". Remove or change one of them",
     )
 
 

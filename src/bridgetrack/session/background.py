@@ -9,7 +9,8 @@ from typing import Any
 
 from psygnal import Signal
 
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.annotations.annotation import Annotation
+from bridgetrack.errors import BridgetrackError, ContradictionError
 from bridgetrack.movie import Movie
 from bridgetrack.progress import Steps
 
@@ -31,7 +32,7 @@ class BackgroundWork:
     progress = Signal(str, object)
 
     def __init__(self) -> None:
-        self.words_of: Callable[[Exception], str] = str
+        self.words_of: Callable[[Annotation], str] = str  # of an answer that is named to people
         # What is under way: set to stop it, and what it is in words.
         self._active: dict[str, tuple[Event, str]] = {}
 
@@ -118,9 +119,9 @@ class BackgroundWork:
         """Tell people of an error; where nobody listens (in a script), it is raised."""
         if not len(self.message):
             raise error
+        words = error.words(self.words_of) if isinstance(error, ContradictionError) else str(error)
         # A movie without a file is called an array, which says nothing in a window.
-        words = self.words_of(error).removeprefix(f"{Movie.source}: ")
-        self.message.emit("error", words)
+        self.message.emit("error", words.removeprefix(f"{Movie.source}: "))
 
     @contextmanager
     def telling(self) -> Iterator[None]:

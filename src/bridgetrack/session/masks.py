@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bridgetrack.annotations.annotation import Annotation, CellRef
+from bridgetrack.annotations.annotation_set import natural_key
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.annotations.store import AutosavingStore
@@ -179,16 +180,20 @@ class MovieMasks:
     def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
         """Make what a step changes in the masks, where they are what it begins with.
 
+        What later answers changed stays, so that the step back changes no more than the step did.
         Returned are the frames that changed, and whether all was as it must be.
         """
         steps = [*(a.inverse for a in reversed(change.masks_removed)), *change.masks_added]
-        frames, done = set(), True
+        ids, frames, done = {a.id for a in steps}, set(), True
+        others = [a for a in self.answers.past if a.id not in ids]
         for step in steps:
             pixels, before, after = step.changed
             there = self._frame(step.frame).reshape(-1)[pixels]
             if np.array_equal(there, after):
                 continue  # it was painted, or says that all is right
-            if np.array_equal(there, before):
+            since = (a for a in others if natural_key(a.id) > natural_key(step.id))
+            here = (a.changed[0] for a in since if a.frame == step.frame)
+            if np.array_equal(there, before) and not any(np.isin(pixels, p).any() for p in here):
                 self._write(step.frame, pixels, after)
                 frames.add(step.frame)
             else:

@@ -33,7 +33,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import BridgetrackError, ContradictionError, InputError, plural
+from bridgetrack.errors import BridgetrackError, InputError, plural
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
@@ -137,7 +137,7 @@ class Session:
         self.scene: Scene | None = None
         self.tracking: Tracking | None = None
         self.model, self.kinds = model or shipped_model(), EVERYTHING
-        self.work.words_of = self._error_words
+        self.work.words_of = self.words_of
         # What panels and parts ask of the work is asked of the session.
         self.message, self.progress = self.work.message, self.work.progress
         self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
@@ -363,13 +363,6 @@ class Session:
         if answer not in self._said:
             self._said[answer] = describe(answer, self.questions.name)
         return self._said[answer]
-
-    def _error_words(self, error: Exception) -> str:
-        words = str(error)
-        for answer in error.annotations if isinstance(error, ContradictionError) else ():
-            words = words.replace(f"the answer {answer.id} ", "an answer ")
-            words = words.replace(describe(answer), self.words_of(answer))
-        return words
 
     @property
     def start(self) -> Model:

@@ -348,9 +348,10 @@ class Annotator:
             places = self.picking.point(frame, point, label)
             if places and kind is not None:
                 name = session.names(CellRef(frame, label, point))
-                words = session.mend(kind, frame, *places).words
-                gone = kind == MendKind.REMOVE
-                self._say(f"Saved: {words.replace('this', name) if gone else words}.", "info")
+                said = session.mend(kind, frame, *places).words
+                if kind == MendKind.REMOVE:
+                    said = f"frame {frame}: {name} is not a cell"
+                self._say(f"Saved: {said}.", "info")
         self._refresh()
 
     def choose_again(self) -> None:
