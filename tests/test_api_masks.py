@@ -1,5 +1,7 @@
 """Masks found, repaired and explained from Python, as by the commands."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import tifffile
@@ -78,6 +80,11 @@ def test_what_cannot_be_done_is_said(sample, tmp_path):
         bt.repair(truth[:2], image)
     with pytest.raises(bt.BridgetrackError, match="table"):
         bt.repair(tmp_path / "cells.csv", image)
+    events = tmp_path / "events.json"
+    bt.save_annotations(bt.AnnotationSet(bt.open_labels(truth).geometry), events)
+    for work in (bt.find_cells, partial(bt.repair, truth)):
+        with pytest.raises(bt.BridgetrackError, match="no answers about masks"):
+            work(image, answers=events)
 
 
 def test_masks_in_place_of_a_picture_are_told(sample):

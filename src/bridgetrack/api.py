@@ -17,8 +17,7 @@ from bridgetrack.models.model import Model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of
 from bridgetrack.pipeline.finding import CellSearch, Finding, usual_choice
-from bridgetrack.pipeline.mask_changes import MaskChange
-from bridgetrack.pipeline.runs import (
+from bridgetrack.pipeline.inputs import (
     READING,
     RunInputs,
     RunOptions,
@@ -28,6 +27,7 @@ from bridgetrack.pipeline.runs import (
     open_model,
     repairable,
 )
+from bridgetrack.pipeline.mask_changes import MaskChange
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, track_scene
 from bridgetrack.progress import Progress, run

@@ -3,9 +3,11 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from bridgetrack.annotations.files import load_annotations
+from bridgetrack.movie.opening import open_labels
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
 
@@ -43,6 +45,12 @@ def test_masks_of_the_run_are_found_again(run, movie, truth, tmp_path):
     assert by_distance.json["matching"] == "distance"
     given = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json", "--labels", truth)
     assert given.json == shown.json
+    # opened as by the run, of which the file alone says too little
+    turned, by_axes = tmp_path / "turned.npy", ("--ground-truth", movie / "01_GT", "--json")
+    np.save(turned, np.moveaxis(np.asarray(open_labels(truth).array[:, 0]), 0, -1))
+    run("track", turned, "--axes", "YXT", "--out", out, "--format", "csv")
+    assert run("evaluate", out, *by_axes).json == shown.json
+    assert run("evaluate", out, *by_axes, "--labels", turned).json == shown.json
 
 
 def test_from_a_result_to_a_sentence(run, refused, truth, tmp_path):

@@ -93,7 +93,7 @@ def test_the_unexpected_is_one_line_without_debug_and_a_traceback_with_it(
     def broken(*_, **__):
         raise ZeroDivisionError("so\nmuch for that")
 
-    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", broken)
+    monkeypatch.setattr("bridgetrack.pipeline.inputs.track_steps", broken)
     words = ("track", movie / "01_GT" / "TRA", "--out", tmp_path / "out")
     shown = tried(*words)
     assert shown.status == 1
@@ -125,7 +125,7 @@ def test_however_a_command_ends_it_has_a_status(
     def ended(*_, **__):
         raise error
 
-    monkeypatch.setattr("bridgetrack.pipeline.runs.track_steps", ended)
+    monkeypatch.setattr("bridgetrack.pipeline.inputs.track_steps", ended)
     shown = tried("track", truth, "--out", tmp_path / "x")
     assert shown.status == status and shown.err.startswith(words)
     assert one_line(shown.err) == bool(words)

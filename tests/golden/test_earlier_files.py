@@ -13,8 +13,8 @@ from bridgetrack.annotations.files import load_mask_answers
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.cli.main import main
 from bridgetrack.features.default import default_features
+from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.session.project import kept_cells
 from session_fixtures import load_settings
 

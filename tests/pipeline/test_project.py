@@ -14,10 +14,17 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.files import sample_folder
+from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
-from bridgetrack.pipeline.project import is_project, load_project
-from bridgetrack.pipeline.runs import RunInputs
+from bridgetrack.pipeline.inputs import RunInputs
+from bridgetrack.pipeline.project import (
+    MovieFile,
+    Project,
+    is_project,
+    load_project,
+    save_project,
+)
 from bridgetrack.progress import run
 from project_files import write_project
 
@@ -65,6 +72,21 @@ def test_movie_and_project_can_be_moved_together(folder, cells, tmp_path):
     labels, image = load_project(moved / "a.bridgetrack").open()
     assert labels.n_frames == 4
     assert image is None
+
+
+@pytest.mark.parametrize("name", ["cells.csv", "cells.tsv"])
+def test_a_table_is_read_as_it_was_without_the_project(tmp_path, name):
+    table, mark = tmp_path / name, "," if name.endswith("csv") else "\t"
+    rows = ["frame", "y [um]", "x [um]", "area [px]"], *(map(str, (t, 9, t, 50)) for t in range(4))
+    table.write_text("\n".join(map(mark.join, rows)))
+    with pytest.warns(UserWarning, match="the size of a pixel is not known"):
+        alone = read_detections_csv(table)
+    history = AnswerHistory(AnnotationSet(alone.geometry))
+    save_project(Project(MovieFile(table), None, alone.geometry, history), tmp_path)
+    with pytest.warns(UserWarning, match="the size of a pixel is not known"):
+        cells, _ = load_project(tmp_path).open()
+    assert cells.geometry == alone.geometry
+    assert cells.table["area"].tolist() == alone.table["area"].tolist() == [1] * 4
 
 
 def test_a_movie_of_another_extent_is_refused(folder, tmp_path):

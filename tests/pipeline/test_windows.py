@@ -19,9 +19,10 @@ from bridgetrack.cli.main import main
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.pipeline.explain import explain_event, find_event
+from bridgetrack.pipeline.memory import _bytes_needed, parse_memory
 from bridgetrack.pipeline.report import least_certain, use_of_annotations
 from bridgetrack.pipeline.tracking import Tracking
-from bridgetrack.pipeline.windows import _bytes_needed, near, parse_memory
+from bridgetrack.pipeline.windows import near
 
 
 def walk(cells: int, frames: int, lost: float = 0.01) -> pd.DataFrame:
@@ -159,12 +160,12 @@ def test_enough_memory_needs_no_windows(
     with pytest.raises(BridgetrackError, match=f"are given, {few}.* give --memory 0"):
         bt.track(table, memory="1MB")
     # What the machine has free counts where nothing is said.
-    monkeypatch.setattr("bridgetrack.pipeline.windows.free_memory", lambda: 2e6)
+    monkeypatch.setattr("bridgetrack.pipeline.memory.free_memory", lambda: 2e6)
     with pytest.raises(BridgetrackError, match=f"0.002 GB of memory are free here, {few}"):
         bt.track(table)
     tables, per_cell = _bytes_needed(whole.scene.evidence)
     tight = tables + per_cell * 0.6 * n
-    monkeypatch.setattr("bridgetrack.pipeline.windows.free_memory", lambda: tight)
+    monkeypatch.setattr("bridgetrack.pipeline.memory.free_memory", lambda: tight)
     found = bt.track(table)
     assert found.windows is not None and found.windows.count == 2
     assert found.solution.value == pytest.approx(whole.solution.value)

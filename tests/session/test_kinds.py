@@ -7,9 +7,9 @@ import numpy as np
 from bridgetrack.annotations.anchor import cell_refs, event_refs
 from bridgetrack.annotations.annotation import EventRef, Kind
 from bridgetrack.hypotheses.events import Event, EventKinds
+from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import unclear_kinds, unclear_remarks
-from bridgetrack.pipeline.runs import RunInputs
 from bridgetrack.progress import run
 from bridgetrack.session.session import Session
 from doubtful_kind import as_if

@@ -13,7 +13,7 @@ import bridgetrack as bt
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.cli.main import main
 from bridgetrack.io.results import FORMATS
-from bridgetrack.pipeline.runs import RunInputs
+from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.session.movie import MovieAndCells
 
 LENGTH, PART = 5, slice(64, 328)

@@ -1,5 +1,7 @@
 """Times between divisions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +36,13 @@ def test_times_between_divisions(tracks):
     assert found.survival["undivided"].tolist() == [1, 1, 0.5, 0.5]
     assert found.generations["tracks"].tolist() == [2, 2]
     assert "4 cells were born" in found.words and "within 1.0 h" in found.words
-    assert cell_cycles(bt.Tracks(**{**vars(tracks), "links": tracks.links.head(0)})).words
+    links = tracks.links.assign(event=["divide", "divide", "merge", "merge"])
+    merged = cell_cycles(replace(tracks, links=links))
+    assert merged.cycles[["divides", "ends_in"]].to_numpy().tolist() == [
+        [False, "merge"], [False, "end of movie"]
+    ]  # fmt: skip
+    assert "none of them divided again" in merged.words
+    assert cell_cycles(replace(tracks, links=links.head(0))).words
 
 
 def test_ends_and_beginnings_that_somebody_named_are_told(tracks):

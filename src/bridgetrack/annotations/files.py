@@ -47,6 +47,10 @@ SUFFIX = ".annotations.json"
 """Of the name of a file of answers beside a movie, as earlier versions had it."""
 
 _WHAT = "the annotations"
+_OTHER = (
+    "an annotation file; give answers.json or the folder NAME.bridgetrack of the window, or a file "
+    "of bridgetrack annotate; the window makes answers of corrected tracks (Import tracks...)"
+)
 
 # ---------------------------------------------------------------------- form
 
@@ -198,11 +202,12 @@ class Journal:
 
     def _read(self) -> tuple[AnswerHistory, bool]:
         """What it holds, and whether an earlier version wrote it."""
-        path, what = self.path, ANNOTATION_FILE.what
-        text = read_text(path, what)
+        path = self.path
+        text = read_text(path, _OTHER)
         first, _, rest = text.partition("\n")
         head = _object(first)
         if head is None:  # an object of several lines
+            what = ANNOTATION_FILE.what if text.lstrip()[:1] == "{" else _OTHER
             head, rest = parse_json(text, what, str(path)), ""
         present, line_now = _present_form(head)
         history = ANNOTATION_FILE.check(present, str(path))
@@ -211,7 +216,8 @@ class Journal:
             lines.append(torn)  # an editor has taken its end away
         for number, line in enumerate(lines, 2):
             where = f"{path}, line {number}"
-            step: _Step = check(_Step, line_now(parse_json(line, what, where)), where)
+            content = parse_json(line, ANNOTATION_FILE.what, where)
+            step: _Step = check(_Step, line_now(content), where)
             try:
                 history, _ = history.after(step.do, step.change(history))
             except InputError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -28,8 +29,9 @@ from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.explain import explain_event, find_event
+from bridgetrack.pipeline.inputs import is_table
 from bridgetrack.pipeline.report import with_checked
-from bridgetrack.pipeline.runs import given_run, is_table, write_json
+from bridgetrack.pipeline.runs import given_run, write_json
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
 
@@ -55,16 +57,20 @@ def evaluate(
 
 
 def _masks(result: Path, labels: Path | None) -> Movie | None:
-    """The tracked label movie: the given one, or that of ``run.json`` if it still exists."""
-    if labels is not None:
-        return open_labels(labels)
-    if (result / "ctc").is_dir():
+    """The tracked label movie, opened as the run did: the given one, or that of ``run.json``."""
+    if labels is None and (result / "ctc").is_dir():
         return None
     try:
-        named = given_run(result).labels
+        given = given_run(result)
     except InputError:
+        return None if labels is None else open_labels(labels)
+    if labels is not None:
+        return open_labels(labels, axes=given.options.axes)
+    if is_table(given.labels) or not given.labels.exists():
         return None
-    return None if named is None or is_table(named) or not named.exists() else open_labels(named)
+    alone = replace(given, image=None, model=None, annotations=None, link_scores=None)
+    cells = alone.open().cells
+    return cells if isinstance(cells, Movie) else None
 
 
 # ------------------------------------------------------------------ check

@@ -19,7 +19,7 @@ from bridgetrack.files import as_path
 from bridgetrack.io.columns import parse_columns
 from bridgetrack.io.results import FORMATS
 from bridgetrack.models.library import find_model_file
-from bridgetrack.pipeline.runs import RunOptions
+from bridgetrack.pipeline.inputs import RunOptions
 from bridgetrack.schema import options_of
 from bridgetrack.spread import Workers, connect, worth_it
 

@@ -27,16 +27,8 @@ from bridgetrack.movie.opening import open_labels
 from bridgetrack.movie.writers import label_writer
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.finding import CellSearch, Finding, record_beside, usual_choice
-from bridgetrack.pipeline.runs import (
-    REPAIRS,
-    RunInputs,
-    RunOptions,
-    masks_record,
-    open_answers,
-    open_mask_answers,
-    run_steps,
-    write_json,
-)
+from bridgetrack.pipeline.inputs import RunInputs, RunOptions, open_answers, open_mask_answers
+from bridgetrack.pipeline.runs import REPAIRS, masks_record, run_steps, write_json
 from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSettings
 from bridgetrack.training.options import TrainingOptions
 
@@ -80,7 +72,7 @@ def segment(
                 settings, way, backend, network,
                 beside=tuple(map(open_labels, brought)),
             )  # fmt: skip
-            said = open_mask_answers(annotations, movie, needed=True)
+            said = open_mask_answers(annotations, movie)
             found = CellSearch(movie, how, said, channel=options.channel, client=client)
             with label_writer(spare, movie.geometry) as write:
                 show(found.steps(write))

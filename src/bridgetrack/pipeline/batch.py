@@ -21,7 +21,8 @@ from bridgetrack.movie.opening import open_movie
 from bridgetrack.movie.tiff import is_tiff, one_frame
 from bridgetrack.movie.zarr_store import is_zarr
 from bridgetrack.pipeline.finding import Finding
-from bridgetrack.pipeline.runs import RunInputs, open_model, run_steps
+from bridgetrack.pipeline.inputs import RunInputs, open_model
+from bridgetrack.pipeline.runs import run_steps
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, Steps, relayed
 from bridgetrack.tracks.table import certainty_of

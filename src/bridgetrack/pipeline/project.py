@@ -35,7 +35,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.files import replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
-from bridgetrack.io.tables import read_detections_csv
+from bridgetrack.io.tables import TABLES, read_detections_csv
 from bridgetrack.models.model import MODEL_FILE, Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie, label_writer, open_labels, open_movie
@@ -187,14 +187,13 @@ class Project:
                 "the movie of this project, or its cells, were in no file when it was made; open "
                 "them in the window, and save the project there under another name"
             )
-        geometry = self.geometry
-        where = scale_of(geometry)
-        path = self.labels.path
+        geometry, path = self.geometry, self.labels.path
+        where, extent = scale_of(geometry), {"shape": geometry.shape, "n_frames": geometry.n_frames}
         cells: Movie | Detections
-        if path.suffix.lower() == ".csv":
-            cells = read_detections_csv(
-                path, **where, shape=geometry.shape, n_frames=geometry.n_frames
-            )
+        if path.suffix.lower() in TABLES:
+            # positions in micrometres are pixels of 1 um: then no other size of them is known
+            scale = None if set(geometry.scale) == {1.0} else geometry.scale
+            cells = read_detections_csv(path, **where | extent | {"scale": scale})
         else:
             labels = open_labels(path, axes=self.labels.axes, **where)
             self._check(labels, path)

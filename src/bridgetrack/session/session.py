@@ -39,8 +39,8 @@ from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
+from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.project import Outcome, load_project
-from bridgetrack.pipeline.runs import open_cells
 from bridgetrack.pipeline.scene import Scene, check_kinds
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run

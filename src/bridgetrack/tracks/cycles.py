@@ -23,7 +23,7 @@ class CellCycles:
         One row per such track: ``track_id``, ``lineage_id``, ``mother``, ``generation``,
         ``birth`` (since the first frame), ``duration`` (from the first sight to the first sight
         of the daughters, or to the last sight), ``divides`` (else the duration is censored: the
-        track leaves, is lost or the movie ends), ``ends_in``, ``growth``, ``mean_speed``,
+        track merges, leaves, is lost or the movie ends), ``ends_in``, ``growth``, ``mean_speed``,
         ``certainty``; units in brackets as in `track_table`.
     survival
         Kaplan and Meier's estimate, one row per time at which something ends: ``time``,
@@ -65,7 +65,7 @@ class CellCycles:
         reach = f"{_time(low, self.unit)} to {_time(high, self.unit)}"
         if np.isnan(high):
             reach = "unknown" if np.isnan(low) else f"{_time(low, self.unit)} or more"
-        seen = "cells that leave or outlast the movie are censored when last seen"
+        seen = "cells that merge, leave or outlast the movie are censored when last seen"
         ends = self.cycles["ends_in"].tolist()
         for name, did in (("death", "died"), ("fusion", "fused")):
             if n_named := ends.count(name):

@@ -22,13 +22,13 @@ from bridgetrack.errors import plural
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.batch import TABLE, batch_steps
+from bridgetrack.pipeline.inputs import RunInputs, RunOptions
 from bridgetrack.pipeline.report import (
     count_events,
     count_words,
     unclear_kinds,
     unclear_words,
 )
-from bridgetrack.pipeline.runs import RunInputs, RunOptions
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings
