@@ -122,3 +122,13 @@ def test_nobody_is_told_to_stop_where_it_is_not_told_how_accurate_it_is():
         estimate = estimate_accuracy(wrong, np.ones(ENOUGH_RANDOM), wrong)
         assert estimate.says_something == stop
         assert advice(answers, estimate).startswith("you can stop now") == stop
+
+
+def test_nothing_is_concluded_from_one_doubtful_event():
+    [one] = answered(1)
+    none = np.zeros(ENOUGH_RANDOM)
+    at_random = [replace(one, source=RANDOM)] * ENOUGH
+    for right in (True, False):
+        answers = [*at_random, replace(one, source=SUGGESTED, right=right)]
+        assert advice(answers, estimate_accuracy(none, none + 1, none)) == "you can stop now"
+        assert advice(answers, None) == "keep answering until the accuracy is known"

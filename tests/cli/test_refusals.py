@@ -108,10 +108,11 @@ def test_lost_annotations_are_told(run, labels, tmp_path):
     assert "cell 9 in frame 0" in shown.out
 
 
-def moved(clicks, kept):
-    """The same with all but some annotations at places where no cell can be."""
+def moved(clicks, kept, **movie):
+    """The same with all but some annotations at places where no cell can be, of such a movie."""
     content = json.loads(clicks.read_text())
     content.pop("history", None)
+    content["movie"] |= movie
     entries = content["annotations"]
     for entry in entries[: len(entries) - kept]:
         for event in entry["events"]:
@@ -131,6 +132,9 @@ def test_answers_about_another_movie(run, refused, truth, clicks, command):
     assert "another movie" not in run(command, truth, "--annotations", clicks, *more).out
     shown = run(command, truth, "--annotations", moved(clicks, 3), *more)
     assert f"warning: {clicks.with_name('other.json')}: " in shown.out
+    # Where the movies differ in size, too, they are refused.
+    words = (command, truth, "--annotations", moved(clicks, 3, shape=[9000, 9000]), *more)
+    refused(words, "other.json", "another movie", "made on", "9000")
 
 
 # ------------------------------------------------------------------ places to write

@@ -201,6 +201,8 @@ def test_a_project_beside_its_movie_repeats_what_answers_made(arrays, tmp_path):
     resumed = bt.Session.from_project(folder)
     assert resumed.annotations == session.annotations
     assert resumed.project.path == folder
+    resumed.train()
+    assert resumed.model.provenance["movies"] == ["image.tif"], "by its file, not as an array"
 
 
 def test_a_checked_sample_goes_with_the_project(arrays, tmp_path):

@@ -72,10 +72,12 @@ def test_cells_are_found_with_a_preview_and_what_is_said_of_them_holds(
 
 
 def a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels):
-    find = widget.segment.find
+    find, told = widget.segment.find, []
     assert widget.segment.source.labels.layer is None
+    widget.session.progress.connect(lambda *_: told.append(find.words.text()))
     find.live.setChecked(True)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None)
+    assert "Computing the preview…" in told and find.words.text().endswith("cells in this frame.")
 
     def seen():
         return find_role(viewer.layers, "preview").data

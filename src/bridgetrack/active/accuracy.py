@@ -18,6 +18,9 @@ ENOUGH = 20
 ENOUGH_RANDOM = 10
 """Random answers that the estimate of accuracy rests on before one is told to stop."""
 
+ENOUGH_DOUBTFUL = 5
+"""Answers about doubtful events before which nothing is concluded from them."""
+
 WRONG = 0.05
 """Share of doubtful events that were wrong up to which one is told to stop."""
 
@@ -60,14 +63,17 @@ def estimate_so_far(
 
 def advice(answers: Sequence[Annotation], estimate: ErrorEstimate | None) -> str:
     """Whether to go on, by the latest answers about doubtful events; without a full stop."""
-    known = [a.right for a in answers if a.source == SUGGESTED and a.right is not None]
-    recent = known[-ENOUGH:]
+    doubtful = [a.right for a in answers if a.source == SUGGESTED and a.right is not None]
+    recent = doubtful[-ENOUGH:]
     wrong = len(recent) - sum(recent)
-    found = f"{wrong} of the last {len(recent)} doubtful events were wrong"
     if len(answers) < ENOUGH:
         return "it is too early to stop; keep answering"
+    known = estimate and estimate.n_annotations >= ENOUGH_RANDOM and estimate.says_something
+    if len(recent) < ENOUGH_DOUBTFUL:
+        return "you can stop now" if known else "keep answering until the accuracy is known"
+    found = f"{wrong} of the last {len(recent)} doubtful events were wrong"
     if wrong > WRONG * len(recent):
         return f"{found}; keep answering"
-    if estimate is None or estimate.n_annotations < ENOUGH_RANDOM or not estimate.says_something:
+    if not known:
         return f"{found}; keep answering until the accuracy is known"
     return f"you can stop now: {found}"

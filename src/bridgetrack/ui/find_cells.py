@@ -91,6 +91,7 @@ class FindCells(Column):
         self.words = self.add(text())
         self.expert = self._experts()
         panel.listen(panel.session.progress, self._show_found)
+        panel.listen(panel.session.progress, self._show_busy)
         self._preview_soon = qdebounced(self._show_preview, timeout=_PAUSE, parent=self)
         self._listen()
         self._on_image()
@@ -232,6 +233,11 @@ class FindCells(Column):
             lambda labels: self._show(labels, layer),
             self._failed,
         )
+
+    def _show_busy(self, work: str, step: Any) -> None:
+        """Say that a preview is computed; its end takes the words away."""
+        if work == "preview":
+            self.words.setText("" if step is None else "Computing the preview…")
 
     def _show(self, labels: NDArray[Any], layer: Any) -> None:
         viewer = self._panel.state.viewer
