@@ -72,7 +72,7 @@ class WrongInputWarning(BridgetrackWarning):
 
 
 def warn(words: str, kind: type[BridgetrackWarning] = BridgetrackWarning) -> None:
-    """Warn a user in some words of what is unusual in the input."""
+    """Issue a warning about something unusual in the input."""
     warnings.warn(words, kind, stacklevel=3)
 
 
@@ -107,7 +107,7 @@ def plural(count: int, noun: str, many: str | None = None) -> str:
 
 
 def sentence(words: str) -> str:
-    """With a capital and a full stop; nothing stays nothing."""
+    """The words with a capital and a full stop; empty words stay empty."""
     return f"{words[:1].upper()}{words[1:]}." if words else ""
 
 

@@ -1,9 +1,9 @@
 """Files and folders are written completely or not at all, and replace only what we wrote.
 
-What is written takes its place by one rename, from a hidden folder beside it that is removed
-afterwards, by the next program where this one is killed. ``.bridgetrack/NAME.json`` beside a file
-or folder keeps the digests of its files: what is there and still has its digest may be replaced.
-Files that are being read are never overwritten.
+Output is written into a hidden folder beside its destination and moved there by one rename. The
+hidden folder is then removed; if this program is killed, the next one removes it.
+``.bridgetrack/NAME.json`` beside a file or folder keeps the digests of its files: a file that still
+has its digest may be replaced. Files that are being read are never overwritten.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _LEFT_BY_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
 _INSIDE = "new"
 """Name of the one folder in a hidden folder that is written to."""
 REMEDY = "make room and allow writing there, or write elsewhere"
-"""What to do where the system refuses to write."""
+"""Advice for when the system refuses to write."""
 
 Digests = dict[str, list[str]]
-"""Those that a file may have, by its path beside the folder of the digests."""
+"""Digests that a file may have, by its path relative to the folder that contains the output."""
 
 
 def as_path(given: str | os.PathLike[str]) -> Path:
@@ -72,7 +72,7 @@ def check_readable(path: Path) -> None:
         mode = path.stat().st_mode
     except OSError as error:
         if not path.is_symlink():
-            return  # told by what opens it
+            return  # reported by whatever opens it
         raise InputError(
             f"{path}: a link to {path.readlink()} ({error.strerror}), which does not exist; put "
             "the file there, or give another name"
@@ -144,7 +144,7 @@ def staged(path: Path, what: str = "", *, last: Callable[[], None] | None = None
 def _folder_beside(target: Path) -> Iterator[Path]:
     """A hidden folder beside a file, locked as long as it is used, and then removed.
 
-    Those of this user that killed programs left are removed, too: nobody has locked them.
+    Folders of this user that killed programs left behind are removed, too: they are not locked.
     """
     made, name = [p for p in target.parents if not p.exists()], escape(target.name)
     try:
@@ -169,7 +169,7 @@ def _folder_beside(target: Path) -> Iterator[Path]:
 
 
 def _is_ours(left: Path) -> bool:
-    """Whether this is a folder of this user that holds what `_folder_beside` puts there alone."""
+    """Whether a folder belongs to this user and holds only what `_folder_beside` puts there."""
     try:
         kind = left.lstat()
         mine = stat.S_ISDIR(kind.st_mode) and kind.st_uid == os.getuid()
@@ -180,7 +180,7 @@ def _is_ours(left: Path) -> bool:
 
 @contextmanager
 def replacing(path: Path, what: str) -> Iterator[Path]:
-    """The same, where all that happens in the block is that `path` is written.
+    """As `staged`, for a block that does nothing but write `path`.
 
     Any error of the system in it becomes an `OutputError` that names `path` and `what` it holds.
     """
@@ -238,7 +238,7 @@ def remove(path: Path) -> None:
 
 
 def _replace(new: Path, old: Path) -> None:
-    """Move `new` to the name `old`; what was there is gone only after that."""
+    """Move `new` to the name `old`; what was there is removed only afterwards."""
     if not (old.is_dir() and new.is_dir()):
         new.replace(old)
         return
@@ -257,7 +257,7 @@ def _replace(new: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Give each of two folders the other's name, in one step; False where that fails."""
+    """Exchange the names of two folders in one step; False if that fails."""
     with suppress(OSError, AttributeError):
         libc = ctypes.CDLL(None, use_errno=True)
         a, b = os.fsencode(one), os.fsencode(other)
@@ -271,10 +271,10 @@ def _exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a folder against other processes of this program; gives whether that was possible.
+    """Lock a folder against other processes of this program; yields whether that was possible.
 
     Waits until nobody else has locked it, or gives up at once. Windows and some file systems have
-    no such locks; there every step is still whole.
+    no such locks; every step is atomic even there.
     """
     if sys.platform == "win32":
         yield False
@@ -294,7 +294,8 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _flush(path: Path) -> None:
-    """Wait until a file, or all files in a folder, are on the disk: no power cut takes them."""
+    """Wait until a file, or all files in a folder, are on the disk, where a power cut cannot harm
+    them."""
     for file in [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]:
         handle = os.open(file, os.O_RDWR)
         try:
@@ -307,7 +308,8 @@ def _flush(path: Path) -> None:
 
 
 def refuse_other(path: Path) -> Digests:
-    """Refuse to replace a file or folder that is not ours, or was changed; the digests of ours.
+    """Refuse to replace a file or folder that is not ours or was changed; returns the digests of
+    ours.
 
     Raises an OutputError; the message names the file.
     """
@@ -330,7 +332,7 @@ def refuse_other(path: Path) -> Digests:
 
 
 def check_file(out: Path, *inputs: Path | str | None) -> None:
-    """Complain before the work begins about a file that must not, or cannot, be written.
+    """Check before the work begins that a file may be written.
 
     Raises an OutputError where it is one of the inputs, a folder, not ours, or in a place that
     cannot be written.
@@ -341,9 +343,9 @@ def check_file(out: Path, *inputs: Path | str | None) -> None:
 
 
 def check_folder(out: Path, *inputs: Path | str | None) -> None:
-    """Complain before the work begins about a folder that results cannot take the place of.
+    """Check before the work begins that results may replace a folder.
 
-    Raises an OutputError as `check_file`, and where we stand in the folder or below it.
+    Raises an OutputError as `check_file`, and if the current folder is this one or lies within it.
     """
     if out.is_file():
         raise OutputError(f"{out}: this is a file, results need a folder; give another name")
@@ -378,7 +380,7 @@ def is_ours(path: Path) -> bool:
 
 
 def sign(path: Path) -> None:
-    """Keep beside a file or folder that we have just written it.
+    """Record beside a file or folder that we have just written it.
 
     Raises an OutputError where that cannot be written.
     """
@@ -388,11 +390,11 @@ def sign(path: Path) -> None:
 
 @contextmanager
 def signed(path: Path) -> Iterator[Path]:
-    """Where to write a file or folder that takes the place of `path`, and is signed.
+    """A temporary path for a file or folder that replaces `path`, with a record that we wrote it.
 
-    What is written there is known as ours before it takes its place, and what was there stays so,
-    wherever the program is ended. Raises an OutputError where it cannot be written, or what is
-    there is not ours; that stays as it was.
+    The record is written before the replacement and keeps the old digests, so that whichever
+    version is there when the program is killed is known as ours. Raises an OutputError where it
+    cannot be written, or what is there is not ours; that stays as it was.
     """
     path = _named(path)
     refuse_other(path)
@@ -440,7 +442,8 @@ def _every_file(path: Path) -> Iterator[Path]:
 
 
 def _read_from(given: Path) -> Iterator[Path]:
-    """What stands for an input: a file, or a folder with what is in it, or what fits a pattern."""
+    """Everything that an input names: a file, a folder with its content, or the matches of a
+    pattern."""
     yield given
     if given.is_dir():
         files = (*given.glob("*"), *given.glob("TRA/*"))
@@ -486,7 +489,7 @@ def _keep(path: Path, files: Digests) -> None:
 
 
 def _kept(path: Path) -> Digests:
-    """What is kept of a file or folder; nothing where there is no such record, or it is damaged."""
+    """The recorded digests of a file or folder; none if there is no record or it is damaged."""
     try:
         files = json.loads(_manifest(path).read_text(encoding="utf-8"))["files"]
         return {name: [d] if isinstance(d, str) else list(d) for name, d in files.items()}

@@ -34,7 +34,7 @@ def run(
 def relayed(
     work: Generator[Step, None, Result], told: Callable[[Step], Told]
 ) -> Generator[Told, None, Result]:
-    """The same operation with other words for each step."""
+    """The same operation with each step converted by `told`."""
     while True:
         try:
             step = next(work)
@@ -70,7 +70,7 @@ def begin(stage: str) -> Progress:
 
 
 def give_back() -> None:
-    """Return freed memory to the system that libraries keep for later.
+    """Return to the system the freed memory that libraries keep for later.
 
     Solvers run in short-lived threads, and glibc keeps the memory that each of them freed; pandas
     stores text with pyarrow, which keeps the memory of tables that were read.
@@ -90,5 +90,5 @@ ROWS_AT_ONCE = 1 << 16
 
 
 def in_parts(rows: int) -> Iterator[slice]:
-    """Slices of so many rows, a part at a time."""
+    """Slices of `ROWS_AT_ONCE` rows each."""
     return (slice(k, k + ROWS_AT_ONCE) for k in range(0, rows, ROWS_AT_ONCE))

@@ -53,9 +53,9 @@ E = TypeVar("E", bound=BaseModel)
 _CURE = "correct it there, or restore the file from a backup"
 
 _SAID_BY_PLACE = ("missing", "extra_forbidden", "unexpected_keyword_argument")
-"""Kinds of errors whose place says which entry is meant."""
+"""Kinds of errors whose place identifies the entry."""
 _OURS = ("refused", "format", "version")
-"""Kinds of errors with words of our own."""
+"""Kinds of errors with messages of our own."""
 
 
 class FilePart(BaseModel):
@@ -81,7 +81,7 @@ JsonObject = dict[str, Any]
 
 
 def made(content: Any, schema: type[E], make: Callable[[E], T]) -> T:
-    """The object that is made from JSON values that fit a schema; for use in validators.
+    """Make an object from JSON values that fit a schema; for use in validators.
 
     A `BridgetrackError` of `make` becomes part of the sentence.
     """
@@ -103,9 +103,9 @@ def to_json(content: Any) -> Any:
 
 
 def of_dataclass(kind: type[T], extra: Literal["forbid", "ignore"] = "forbid") -> PlainValidator:
-    """How a field is read that holds fields of a dataclass, as `dataclasses.asdict` gives them.
+    """Validator of a field that holds a dataclass as `dataclasses.asdict` gives it.
 
-    `extra` says what becomes of entries that are none of its fields, as earlier versions had.
+    `extra` says how to treat entries that are no fields of it, such as those of earlier versions.
     """
 
     known: Any = kind
@@ -122,7 +122,7 @@ def of_dataclass(kind: type[T], extra: Literal["forbid", "ignore"] = "forbid") -
 
 
 def made_by(schema: type[E], make: Callable[[E], T]) -> PlainValidator:
-    """How a field is read whose value is no `FilePart`: ``Annotated[CellRef, made_by(...)]``."""
+    """Validator of a field whose value is no `FilePart`: ``Annotated[CellRef, made_by(...)]``."""
     return PlainValidator(lambda content: made(content, schema, make))
 
 
@@ -135,7 +135,7 @@ class FileFormat(Generic[E, T]):
     version: int
     what: str  # for messages, e.g. ``"a model file"``
     schema: type[E]  # of the other entries
-    # makes what the program works with; a `BridgetrackError` becomes part of the sentence
+    # makes the object that the program uses; a `BridgetrackError` becomes part of the sentence
     make: Callable[[E], T]
     error: type[BridgetrackError] = InputError  # raised where a file cannot be used
 
@@ -146,7 +146,7 @@ class FileFormat(Generic[E, T]):
 
     @property
     def nested(self) -> PlainValidator:
-        """How a field is read that holds the content of such a file."""
+        """Validator of a field that holds the content of such a file."""
         return PlainValidator(self._made)
 
     def read(self, path: Path | str) -> T:
@@ -196,9 +196,9 @@ class FileFormat(Generic[E, T]):
 
 
 def check(schema: Any, content: Any, where: str) -> Any:
-    """Content of a file, JSON values, checked and made into what a type says.
+    """Check JSON values of a file and convert them to a type.
 
-    The schema is an `FilePart` class, or a type annotated with `made_by`; `where` is the file, for
+    The type is a `FilePart` class, or one annotated with `made_by`; `where` is the file, for
     messages. Raises an `InputError` where the content does not fit.
     """
     try:
@@ -234,7 +234,8 @@ def parse_json(text: str, what: str, where: str) -> Any:
 def json_text(
     content: Any, what: str, error: type[BridgetrackError] = InputError, *, ascii_only: bool = True
 ) -> str:
-    """JSON values as the text of a file, with an indent of 1; an `error` where they are none."""
+    """JSON values as the text of a file, with an indent of 1; raises `error` if they are
+    invalid."""
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
         text.encode("utf-8")
@@ -304,15 +305,15 @@ class Option:
     name: str  # of the field
     kind: type[Any]  # int, float, bool or str
     default: Any
-    help: str  # what the docstring of the settings says of it, as one line
+    help: str  # its description in the docstring of the settings, as one line
     may_be_none: bool  # may be left open
-    choices: tuple[Any, ...]  # all values there are; empty if any in the limits will do
+    choices: tuple[Any, ...]  # all allowed values; empty if any within the limits is allowed
     least: float
     most: float
 
 
 def options_of(kind: type[Any], *names: str) -> tuple[Option, ...]:
-    """The options that a class of settings has: those of `names`, or all."""
+    """The options of a class of settings: those in `names`, or all."""
     words, known, found = _described(kind), kind.__pydantic_fields__, []
     for name in names or known:
         field = known[name]

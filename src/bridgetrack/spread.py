@@ -51,7 +51,7 @@ class Workers:
 
     @classmethod
     def of(cls, client: Any) -> Workers | None:
-        """Those of a client; None without one."""
+        """Workers of a client; None without one."""
         return client if client is None or isinstance(client, cls) else cls(client)
 
 
@@ -112,7 +112,7 @@ def _in_order(
     parts: Iterable[Part],
     ahead: int,
 ) -> Iterator[Result]:
-    """Results of all parts in order; some more are begun ahead of that which is waited for."""
+    """Results of all parts in order; a few parts are begun in advance."""
     waiting: deque[tuple[Part, Any]] = deque()
     try:
         for part in parts:
@@ -128,9 +128,9 @@ def _in_order(
 
 
 class _Cluster(Generic[Shared, Part, Result]):
-    """Workers that apply a function; where they fail, this process does what remains.
+    """Workers that apply a function; if they fail, this process does the rest.
 
-    Errors of the function come back as values, so that those which are raised are the cluster's.
+    Errors of the function are returned as values, so that errors raised are those of the cluster.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class _Cluster(Generic[Shared, Part, Result]):
         if isinstance(client, Executor) or workers.lost:
             return
         try:
-            # As the result of a task it is made again where every worker that held it has died.
+            # As the result of a task it is computed again if every worker that held it has died.
             content = client.submit(pickle.loads, pickle.dumps(shared), pure=False)
             self.ahead = 2 * max(sum(client.nthreads().values()), 1)
             self._begun = (_on_worker, content, function, program_version())
@@ -161,7 +161,7 @@ class _Cluster(Generic[Shared, Part, Result]):
         return None
 
     def result(self, part: Part, future: Any) -> Result:
-        """What came of a part, by a worker or, if none is left, by this process."""
+        """The result of a part, from a worker or, if none is left, from this process."""
         while future is not None and not self.workers.lost:
             try:
                 result, error = future.result(timeout=_PATIENCE)
@@ -201,7 +201,7 @@ class _Cluster(Generic[Shared, Part, Result]):
 def _outcome(
     function: Callable[[Shared, Part], Result], shared: Shared, part: Part
 ) -> tuple[Result | None, Exception | None]:
-    """What a function gives, or the error that it raises."""
+    """The result of a function, or the error that it raises."""
     try:
         return function(shared, part), None
     except Exception as error:
@@ -212,14 +212,14 @@ _loaded = lru_cache(maxsize=1)(pickle.loads)
 
 
 def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: Part) -> Any:
-    """Run in another process of this computer, which keeps what the parts share."""
+    """Apply the function in another process of this computer, which keeps the shared argument."""
     return _outcome(function, _loaded(content), part)
 
 
 def _on_worker(
     shared: Shared, function: Callable[[Shared, Part], Result], version: str, part: Part
 ) -> Any:
-    """Run on a cluster; arrays are read there, and not spread once more."""
+    """Apply the function on a worker of a cluster, which reads arrays itself."""
     import dask
 
     if version != program_version():
@@ -265,7 +265,8 @@ def connect(scheduler: str) -> Any:
         raise DependencyError(
             'clusters need dask.distributed; install it with: pip install "bridgetrack[cluster]"'
         ) from error
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # the rest is told in our words
+    # all other problems are reported in our own words
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         if scheduler.endswith(".json"):
             if not Path(scheduler).is_file():  # dask would wait for it forever

@@ -23,9 +23,9 @@ from bridgetrack.movie.movie import Movie, label_frame
 from bridgetrack.spread import THREADS, spread
 
 _LOOKED_AT, _FEWEST = 3, 5
-"""Frames in which the distance of slices is estimated, and whole cells that it takes."""
+"""Frames used to estimate the distance of slices, and whole cells needed at least."""
 _CLEAR = 1.5
-"""Cells differ from balls by as much; a smaller ratio says nothing of the slices."""
+"""Cells may differ from balls by this ratio; a smaller one says nothing about the slices."""
 
 
 def measure_frames(
@@ -258,9 +258,8 @@ def _background(image: NDArray[Any]) -> float:
 
 
 def with_slice_distance(labels: Movie) -> Movie:
-    """The same movie with slices as far apart as its cells say, where its scale is unknown.
-
-    Cells are taken to reach as far along z as across, on the median.
+    """The movie with a slice distance estimated from its cells, if its scale is unknown. Cells are
+    assumed to extend as far along z as in the plane, on the median.
 
     Warns
     -----

@@ -18,7 +18,7 @@ _SHOWN = 12
 FARTHEST = 1e12
 """Pixels beyond which a position or an area is a mistake."""
 _FRAMES, _FRAMES_PER_CELL = 10_000, 10
-"""Frames that a table without masks may have: so many, and so many more for each cell."""
+"""Most frames of a table without masks: this many, and this many more for each cell."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class Detections:
     def __len__(self) -> int:
         return len(self.table)
 
-    # Looked at thousands of times, at every click too; hence kept, and not to be written to.
+    # Read thousands of times, also at every click; hence kept, and read-only.
 
     @cached_property
     def frame(self) -> Index:
@@ -151,7 +151,7 @@ class Detections:
         return row
 
     def within(self, movie: Geometry) -> Detections:
-        """The same cells in the frames of a movie, where their own extent is not known.
+        """The same cells with the extent of a movie, if their own is unknown.
 
         Raises an `InputError` where there are cells after its last frame.
         """

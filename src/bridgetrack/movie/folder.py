@@ -24,11 +24,11 @@ _WORDS = {
     "position": "pos position xy series site scene field well tile",
 }
 _LETTERS_OF_POSITIONS = ("s", "p", "f", "v")
-"""They may count frames, too, where no number comes again."""
+"""They may also count frames if no number occurs twice."""
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp")
-"""How names of pictures end that hold one frame, but are not read."""
+"""Endings of pictures that hold one frame but are not read."""
 _NUMBER = re.compile(r"((?:\d+[ydhms]_?){2,}|\d+)")
-"""A number in a name, or a moment, such as Incucyte's ``00d00h30m``."""
+"""A number in a name, or a time such as Incucyte's ``00d00h30m``."""
 _HARMONY = re.compile(r"r(\d+)c(\d+)f(\d+)p(\d+)-ch(\d+)sk(\d+)")
 """Row, column, field, plane, channel and time of Operetta and Opera Phenix."""
 
@@ -36,19 +36,19 @@ _HARMONY = re.compile(r"r(\d+)c(\d+)f(\d+)p(\d+)-ch(\d+)sk(\d+)")
 _WELL = re.compile(r"(?<![A-Za-z\d])C(\d{1,2})(?![A-Za-z\d])")
 """A well in the third row of a plate, or a channel."""
 _CAPITALS = re.compile(r"(?<![A-Za-z\d])[TZ]\d")
-"""Times or planes whose letter is a capital, too, so that ``C`` is a channel."""
+"""Times or planes with a capital letter; ``C`` is then a channel."""
 
 
 def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> RawMovie:
     """Open a folder of TIFFs as a movie, in natural order of the names.
 
-    A single TIFF in the folder is opened as a stack. `pattern` takes names in the way of a shell,
-    e.g. ``mask*.tif``.
+    A single TIFF in the folder is opened as a stack. `pattern` selects names as in a shell, e.g.
+    ``mask*.tif``.
 
     Raises
     ------
     InputError
-        If the names tell of several movies, or a file cannot be read.
+        If the names are those of several movies, or a file cannot be read.
     """
     found = (p for p in folder.iterdir() if is_tiff(p) and p.match(pattern))
     files = sorted(found, key=_natural_key)
@@ -58,7 +58,7 @@ def read_folder(folder: Path, pattern: str = "*", *, labels: bool = False) -> Ra
     ordered = _in_order(folder, files)
     first = TiffStack(ordered.flat[0])
     axes = first.axes
-    if labels and axes.startswith("S"):  # taken for colours, which labels have not
+    if labels and axes.startswith("S"):  # taken for colours, which labels do not have
         axes = f"Z{axes[1:]}"
     axes = resolve_unknown(axes, str(folder), one_frame=True)
     if "T" in axes:
@@ -168,7 +168,8 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
 
 
 def _counted(before: str, again: bool) -> str:
-    """What a number that comes `again` counts, by the letters before it; empty if not known."""
+    """What a number counts, by the letters before it; empty if unknown. `again`: it occurs
+    twice."""
     found = re.search(r"([a-z]+)[_\-. ]*$", before.lower())
     word = found[1] if found else ""
     if again and word in _LETTERS_OF_POSITIONS:
@@ -179,7 +180,7 @@ def _counted(before: str, again: bool) -> str:
 def _several(
     folder: Path, parts: pd.DataFrame, counted: dict[int, str], counts: dict[int, int]
 ) -> InputError:
-    """What to say of names that count positions, or several things of which none is known."""
+    """The error about names that count positions, or several unknown things."""
 
     def pattern(starred: set[int]) -> str:
         first = parts.iloc[0]

@@ -1,4 +1,4 @@
-"""What is known of a movie besides its pixels: extent, scale and units."""
+"""Properties of a movie besides its pixels: extent, scale and units."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_FRAMES = 10_000_000
 _WIDEST = 1_000_000_000
 """Pixels along an axis beyond which an extent is a mistake."""
 _SMALLEST, _LARGEST = 1e-9, 1e9
-"""Sizes of a pixel, and times between frames, that can be meant, whatever the unit."""
+"""Plausible sizes of a pixel and times between frames, in any unit."""
 
 
 def check_scale(scale: Any) -> None:
@@ -108,4 +108,4 @@ def geometry_to_json(geometry: Geometry) -> dict[str, Any]:
 
 
 GeometryField = Annotated[Geometry, of_dataclass(Geometry)]
-"""What `geometry_to_json` wrote, as a field of a schema."""
+"""Field of a schema for what `geometry_to_json` wrote."""

@@ -72,7 +72,7 @@ class Movie:
         return self._told(pixels_of(self.array[t, channel]))
 
     def _told(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """The pixels, after a warning where some are no numbers; the same one for all frames."""
+        """Warn if some pixels are not numbers, in the same words for all frames."""
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             warn(
                 f"{self.source}: pixels are NaN or infinite in some frames, and are taken as "
@@ -146,7 +146,7 @@ class EditedFrames(LazyFrames):
         return self._changed[t] if t in self._changed else pixels_of(self._array[t])
 
     def write(self, t: int, where: tuple[Index, ...], labels: Index) -> None:
-        """Give places of a frame other labels."""
+        """Change the labels of some pixels of a frame."""
         frame = self.frame(t).copy()
         frame[0][where] = labels
         self._changed[t] = frame
@@ -182,15 +182,15 @@ def as_labels(pixels: NDArray[Any], where: str) -> NDArray[np.integer]:
 
 
 _EVEN = 0.9
-"""Share of neighbouring pixels beside the background that have one number in masks."""
+"""Least share of pairs of neighbouring foreground pixels that are equal in masks."""
 _FEW = 2
-"""Numbers from which on pixels are cells; fewer are one mask of all of them."""
+"""Distinct values up to which a frame is a binary mask and has no numbered cells."""
 
 
 def looks_like_labels(movie: Movie) -> bool:
-    """Whether the pixels of a movie look like cell numbers, by a frame in its middle.
+    """Whether the pixels of a movie look like cell numbers, judged by its middle frame.
 
-    Whole numbers, 0 for a background, and areas of one number each.
+    These are whole numbers, with 0 for the background, and areas of equal values.
     """
     if len(movie.channels) != 1 or movie.array.dtype.kind not in "uif":
         return False
@@ -205,15 +205,16 @@ def looks_like_labels(movie: Movie) -> bool:
 
 
 _MIXED = 0.25
-"""Share of neighbouring pixels of different number from which a frame may be an image.
+"""Share of pairs of neighbouring pixels that differ, above which a frame may be an image.
 
 Of the label movies at hand the highest share is 0.005, of camera images the lowest 0.3."""
 _MANY = 20
-"""Numbers from which on they may be those of an image."""
+"""Distinct values from which a frame may be an image."""
 _TINY, _TORN = 4, 3
-"""Pixels of a number, and places where it stands, which say that it is none of a cell."""
+"""In an image, values have fewer pixels than this on average, or more separate pieces than this."""
 _ALIKE, _APART = 0.25, 1.5
-"""Size beside the largest piece of a label, and diameters to it, from which on both are cells."""
+"""Area relative to the largest piece of a label, and distance to it in diameters, above which both
+may be cells."""
 
 
 def check_labels(labels: Movie) -> None:
@@ -282,7 +283,7 @@ def _in_places_apart(frame: NDArray[np.integer]) -> Index:
 
 
 def _share_mixed(frame: NDArray[Any]) -> float:
-    """Share of the neighbouring pixels that are both not 0 whose values differ."""
+    """Share of pairs of neighbouring foreground pixels whose values differ."""
     pairs = different = 0
     for axis in range(frame.ndim):
         here = np.moveaxis(frame, axis, 0)[1:]
@@ -302,8 +303,8 @@ def check_same_extent(
 ) -> None:
     """Check that an image movie, where there is one, has the frames and pixels of the labels.
 
-    `cure` says what to do, where the labels are not to be tracked; `names` are what to call image
-    and labels, where people know them by other names than those of their files.
+    `cure` says what to do if they differ; `names` are what the message calls image and labels if
+    users know them by other names than those of their files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Open a movie from whatever holds it: a file, a folder, a pattern or an array."""
+"""Open a movie from a file, a folder, a pattern or an array."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from bridgetrack.movie.tiff import is_tiff, one_frame, read_tiff
 from bridgetrack.movie.zarr_store import is_zarr, read_zarr
 
 _GUESSES = {2: "YX", 3: "TYX", 4: "TZYX", 5: "TCZYX"}
-"""Axis orders of arrays that say nothing, by the number of their axes."""
+"""Axis orders of arrays without metadata, by the number of their axes."""
 _WIDE = 16
-"""Pixels along y and x from which three or four along the last axis are taken for colours."""
+"""Extent in y and x from which a last axis of three or four is taken for colours."""
 
 _KNOWN_TYPES = "a TIFF stack, a folder of TIFFs, an OME-TIFF, an OME-Zarr or zarr folder, or .npy"
 
@@ -41,7 +41,7 @@ def open_movie(
 ) -> Movie:
     """Open a movie without reading its pixels.
 
-    What is given wins over what the file says of itself. Without either, the axes are taken to
+    Arguments take precedence over the metadata of the file. Without either, the axes are taken to
     be TYX, TZYX or TCZYX, pixels are the unit, and the frame interval is unknown.
 
     Parameters
@@ -289,7 +289,7 @@ def _geometry(
     unit: str | None,
     interval: float | None,
 ) -> Geometry:
-    """Geometry of an array of shape (T, C, [Z,] Y, X): what is given, else what the source says."""
+    """Geometry of an array of shape (T, C, [Z,] Y, X), from the arguments or else the source."""
     n_frames, _, *extent = (int(n) for n in shape)
     if unit not in (None, "pixel", "micrometer"):
         raise InputError(f"the unit must be 'micrometer' or 'pixel', not {unit!r}")
@@ -311,7 +311,7 @@ def scale_of(known: Any) -> dict[str, Any]:
 
 
 def scaled_like(labels: Movie, image: Movie) -> Movie:
-    """Masks with the scale of their image: they rarely say how large a pixel is."""
+    """Masks with the scale of their image, as files of masks rarely have one."""
     here, there = labels.geometry, image.geometry
     if here.unit != "pixel" or here.ndim != there.ndim:
         return labels
@@ -320,9 +320,8 @@ def scaled_like(labels: Movie, image: Movie) -> Movie:
 
 
 def movie_path(chosen: Path) -> Path:
-    """What to give `open_movie` where a dialog can choose files only.
-
-    For a file inside a zarr, or one frame of several in a folder, that folder, otherwise the file.
+    """The path for `open_movie` where a dialog can choose files only. This is the folder for a file
+    inside a zarr or for one of several frames, otherwise the file.
     """
     if chosen.name in ZARR_MARKS:
         return chosen.parent

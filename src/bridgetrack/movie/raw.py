@@ -1,4 +1,4 @@
-"""A movie as its source gives it: an array to slice, and what the source says of axes and scale."""
+"""A movie as read from its source: an array to slice, with its axes and scale."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MICROMETERS = (
     (1e-3, "nm nanometer"),
     (1e-4, "angstrom"),
 )
-"""Units of length in the singular; inches are those of a screen or a printer."""
+"""Units of length in the singular; no inches, which describe a screen or a printer."""
 _MINUTES = (
     (1440.0, "d day"),
     (60.0, "h hr hour"),
@@ -39,7 +39,7 @@ _MINUTES = (
 
 @dataclass(frozen=True)
 class RawMovie:
-    """Anything with a shape and a type that can be sliced, with what its source says of it."""
+    """An array that can be sliced, with the metadata of its source."""
 
     data: Any
     axes: str | None = None  # a letter of ``TCZYX`` per array axis
@@ -60,7 +60,7 @@ class RawMovie:
         return tuple(self.scale.get(axis) or y for axis in axes)
 
     def in_order(self, axes: str) -> da.Array:
-        """The array, whose axes are `axes`, as (T, C, [Z,] Y, X), in the byte order of here.
+        """The array, whose axes are `axes`, as (T, C, [Z,] Y, X), in native byte order.
 
         There is one chunk per frame and channel. Missing T and C become axes of length one; a Z
         axis of length one is dropped.
@@ -86,7 +86,8 @@ class RawMovie:
 
 
 class Sliced:
-    """An array that is only sliced: dask copies a bare numpy array whole, mapped files too."""
+    """Wraps an array so that dask slices it: of a bare one, even of a mapped file, it copies
+    all."""
 
     def __init__(self, array: Any, source: Path | str) -> None:
         self.array = array

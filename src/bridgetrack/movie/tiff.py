@@ -33,14 +33,14 @@ def read_tiff(path: Path) -> RawMovie:
 
 
 _FRAME = re.compile(r"(t|mask|man_track|man_seg)_?\d{3,}", re.IGNORECASE)
-"""How the Cell Tracking Challenge names the files of single frames."""
+"""Names of files of single frames in the Cell Tracking Challenge."""
 
 
 def one_frame(path: Path) -> bool:
     """Whether a TIFF holds one frame, as the files of a folder of frames do.
 
-    That is a single plane, or a stack that says that it has depth and no time, or whose name is
-    one of those that the Cell Tracking Challenge gives to frames.
+    This is a single plane, or a stack that has depth but no time according to its metadata, or to a
+    name as in the Cell Tracking Challenge.
     """
     try:
         stack = TiffStack(path)
@@ -66,7 +66,7 @@ class TiffStack:
         with reading(path), _errors_logged() as errors:
             self._file = tifffile.TiffFile(path)
             self._series = self._file.series[0]
-            if len(self._file.pages) and errors:  # all are looked for only when they are counted
+            if len(self._file.pages) and errors:  # counting the pages reads all their headers
                 raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
             _check_one_stack(path, self._file)
             _check_complete(path, self._series)
@@ -115,7 +115,7 @@ class TiffStack:
 
 
 def stacked(parts: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Arrays of one shape in an array of them; one alone is not copied."""
+    """Stack arrays of one shape; a single one is not copied."""
     whole = parts[0][None] if len(parts) == 1 else np.stack(parts)
     return whole.reshape(shape + parts[0].shape)
 
@@ -153,7 +153,7 @@ def _check_one_stack(path: Path, file: tifffile.TiffFile) -> None:
 
 @contextmanager
 def _errors_logged() -> Iterator[list[str]]:
-    """Errors that the TIFF library logs of this thread's file; they stay off the terminal."""
+    """Collect errors that the TIFF library logs in this thread, and keep them off the terminal."""
     thread, logger = threading.get_ident(), logging.getLogger("tifffile")
     errors: list[str] = []
 
@@ -170,7 +170,7 @@ def _errors_logged() -> Iterator[list[str]]:
 
 
 def _metadata(file: tifffile.TiffFile) -> dict[str, Any]:
-    """What a TIFF file says of itself: fields of a `RawMovie`.
+    """Metadata of a TIFF file, as fields of a `RawMovie`.
 
     The resolution tags of plain TIFFs are ignored, because most programs fill them with a
     screen's resolution.
@@ -183,7 +183,7 @@ def _metadata(file: tifffile.TiffFile) -> dict[str, Any]:
 
 
 def _ome_metadata(text: str) -> dict[str, Any]:
-    """What the first image of an OME-XML document says.
+    """Metadata of the first image of an OME-XML document.
 
     The attributes ``PhysicalSize[XYZ]``, their ``Unit`` (default micrometre), ``TimeIncrement``
     (default second) and ``DeltaT`` are those of the OME schema 2016-06.

@@ -33,7 +33,7 @@ def save_labels(labels: Any, path: str | Path, *, dtype: str = "uint16") -> Path
     path
         A name that ends in ``.tif`` gives a TIFF stack, one in ``.zarr`` an OME-Zarr, any other a
         folder with ``mask000.tif`` and so on. All are compressed and appear under the name only
-        when complete. What was written so before is replaced, unless it was changed since.
+        when complete. An earlier result is replaced unless it was changed.
     dtype
         ``"uint16"`` or ``"uint32"``.
 
@@ -60,7 +60,7 @@ def save_labels(labels: Any, path: str | Path, *, dtype: str = "uint16") -> Path
 def label_writer(
     path: Path, geometry: Geometry, *, dtype: str = "uint16"
 ) -> Iterator[Callable[[NDArray[Any]], None]]:
-    """What writes label frames one by one: a TIFF stack, an OME-Zarr (``.zarr``) or a folder.
+    """Write label frames one by one, to a TIFF stack, an OME-Zarr (``.zarr``) or a folder.
 
     They are written under a new name, in a block that puts them in place or removes them.
 
@@ -69,7 +69,7 @@ def label_writer(
     InputError
         If a frame, shape ([Z,] Y, X), has the wrong shape or is no label image.
     OutputError
-        If the name ends like a kind of file that is not written, the files cannot be written, a
+        If the name has the ending of another format, the files cannot be written, a
         label does not fit, or frames are missing at the end.
     """
     if dtype not in ("uint16", "uint32"):

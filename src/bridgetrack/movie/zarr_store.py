@@ -104,7 +104,7 @@ def _letters(names: Any) -> str | None:
 
 
 def check_chunks(array: Any, path: Path, *, every: bool) -> None:
-    """Refuse where chunks are missing and `every` one was written; else warn: some leave out empty
+    """Refuse missing chunks if `every` one was written; else warn, as some programs omit empty
     ones."""
     missing = array.nchunks - array.nchunks_initialized
     if not missing:
@@ -181,7 +181,7 @@ def zarr_frames(path: Path, geometry: Geometry) -> Iterator[Callable[[NDArray[An
 
 
 def _label_attributes(path: Path, geometry: Geometry) -> dict[str, Any]:
-    """What the group says of its pixels."""
+    """Attributes of the group: axes, scale and units."""
     time: dict[str, Any] = {"name": "t", "type": "time"}
     if geometry.frame_interval is not None:
         time["unit"] = "minute"

@@ -1,4 +1,4 @@
-"""The built-in segmentation of one frame; what the user did not say is estimated from the image."""
+"""The built-in segmentation of one frame; missing settings are estimated from the image."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class FrameView:
     image
         One channel, shape ([Z,] Y, X). NaN and infinite pixels are background.
     settings
-        What is left open in them is estimated from this frame.
+        Missing ones are estimated from this frame.
     scale
         Pixel size per axis; only ratios matter.
     """
@@ -76,12 +76,12 @@ class FrameView:
 
     @cached_property
     def complete(self) -> SegmentationSettings:
-        """The settings with nothing left open."""
+        """The settings with estimates for missing ones."""
         return complete_settings([self.image], self.settings)
 
     @property
     def diameter(self) -> float:
-        """Of a typical cell, in pixels along x."""
+        """Diameter of a typical cell, in pixels along x."""
         return float(self.complete.diameter or 20.0)
 
     @property
@@ -126,7 +126,7 @@ class FrameView:
 
     @cached_property
     def landscape(self) -> Image:
-        """That of the foreground."""
+        """The landscape of the foreground."""
         return self.landscape_of(self.foreground)
 
 
@@ -157,7 +157,7 @@ def segment_builtin(view: FrameView) -> Labels:
 def complete_settings(
     frames: list[NDArray[Any]], settings: SegmentationSettings
 ) -> SegmentationSettings:
-    """Settings in which everything that was left open is decided from some frames."""
+    """The settings with missing ones estimated from some frames."""
     if settings.foreground == "auto":
         settings = replace(settings, foreground=estimate_foreground(frames))
     if settings.diameter is None:
@@ -225,7 +225,7 @@ def estimate_foreground(frames: list[NDArray[Any]]) -> Literal["bright", "dark",
 
 
 def one_sided(frames: list[NDArray[Any]]) -> Literal["bright", "dark"] | None:
-    """Where nearly nothing is darker (brighter) than the background: bright (dark), else None."""
+    """Bright (dark) if nearly nothing is darker (brighter) than the background, else None."""
     stacks = [np.stack(_reduced_planes(frame)[0]) for frame in frames]
     percentiles = np.mean([np.percentile(s, [1, 50, 99]) for s in stacks], axis=0)
     below, above = np.diff(percentiles)
@@ -236,7 +236,7 @@ def one_sided(frames: list[NDArray[Any]]) -> Literal["bright", "dark"] | None:
 
 @dataclass(frozen=True, order=True)
 class _Evidence:
-    """How solid a kind of region is, its area, and its share of what is structured."""
+    """Solidity of a kind of region, its area, and its share of the structured area."""
 
     solidity: float
     area: int

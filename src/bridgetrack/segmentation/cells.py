@@ -103,7 +103,7 @@ def weighted_median(values: Array, weights: Array) -> Array:
 def clean_cells(
     labels: Labels, settings: SegmentationSettings, diameter: float, sampling: Sampling
 ) -> Labels:
-    """Whole pieces of the right size only, numbered from 1."""
+    """The largest piece of every cell, if its size is right, numbered from 1."""
     labels = _largest_pieces(labels)
     labels = fill_cells(labels, diameter, sampling)
     unit = usual_size(diameter, labels.shape, sampling)
@@ -111,7 +111,7 @@ def clean_cells(
 
 
 def usual_size(diameter: float, shape: tuple[int, ...], sampling: Sampling) -> float:
-    """Pixels of a cell in a frame of some shape; its diameter is in pixels along x."""
+    """Number of pixels of a cell of some diameter (in pixels along x) in a frame of some shape."""
     ball = np.pi / (4 if len(shape) == 2 else 6)
     unit = ball * diameter ** len(shape) / float(np.prod(sampling))
     if len(shape) == 3:  # a stack thinner than the cells holds slices of them only
@@ -120,7 +120,7 @@ def usual_size(diameter: float, shape: tuple[int, ...], sampling: Sampling) -> f
 
 
 def of_right_size(labels: Labels, settings: SegmentationSettings, unit: float) -> Labels:
-    """Without cells that are too small or too large; ``unit`` is a typical size in pixels."""
+    """Remove cells that are too small or too large; ``unit`` is a typical size in pixels."""
     sizes = np.bincount(labels.ravel())
     wrong = (sizes < settings.min_size * unit) | (sizes > settings.max_size * unit)
     wrong[0] = False
@@ -128,7 +128,7 @@ def of_right_size(labels: Labels, settings: SegmentationSettings, unit: float) -
 
 
 def numbered(labels: Labels, settings: SegmentationSettings) -> Labels:
-    """Numbered from 1, without cells at the border where they are not wanted."""
+    """Number cells from 1, without those at the border if they are not wanted."""
     if settings.clear_border:
         labels = clear_border(labels)
     result: Labels = relabel_sequential(labels)[0].astype(np.int32)
@@ -204,7 +204,7 @@ def merge_shallow(labels: Labels, height: Image, depth: float) -> Labels:
 def joined_over(
     labels: Labels, between: tuple[Index, Index, Array], peak: Array, depth: float
 ) -> Labels:
-    """The same for known `passes` and the peak of every label from 0."""
+    """As `merge_shallow`, for known `passes` and the peak of every label from 0."""
     n = len(peak) - 1
     if n < 2 or depth == 0:
         return labels

@@ -1,8 +1,8 @@
-"""What suits a movie: several readings of it are segmented in part, the steadiest one is taken.
+"""Choose settings for a movie: several readings are tried on some frames, the most stable one wins.
 
 Cells may be brighter than the background, darker, or more structured; each reading has a size of
-cells of its own. A wrong reading finds other things in every frame, or a few blurred ones; the
-right one finds many cells again in the next frame. What single frames look like counts a little.
+cells of its own. A wrong reading finds different things in every frame, or a few blurred ones; the
+right one finds many cells again in the next frame. The look of single frames counts a little.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _AGAIN = 0.35
 _CLEAR = 1.5
 """A reading is clear where it is so many times better than the next."""
 _EVEN = 1.8
-"""Sizes in single frames that differ by a larger factor are told."""
+"""Sizes in single frames that differ by a larger factor are reported."""
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,15 @@ class Reading:
 
 @dataclass(frozen=True)
 class SettingsEstimate:
-    """Settings decided for a movie, and how sure that is."""
+    """Settings chosen for a movie, and how certain the choice is."""
 
-    settings: SegmentationSettings  # with nothing left open
-    # what was tried, best first; one entry, untried, where there was nothing to decide
+    settings: SegmentationSettings  # none is missing
+    # readings tried, best first; a single untried one if there was nothing to choose
     readings: tuple[Reading, ...]
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What a person should look at, as sentences without a full stop."""
+        """Reasons to look at the result, as sentences without a full stop."""
         best, *others = self.readings
         found = []
         if others and others[0].worth * _CLEAR > best.worth:
@@ -101,14 +101,14 @@ class SettingsEstimate:
 def estimate_settings(
     movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
 ) -> SettingsEstimate:
-    """Decide for a whole movie what settings leave open, from some of its frames.
+    """Choose missing settings for a whole movie, from some of its frames.
 
     Parameters
     ----------
     movie
         The movie.
     settings
-        What is already decided.
+        Those that are given.
     channel
         Number or name of the channel that shows the cells.
     """
@@ -147,7 +147,7 @@ def _reading(
 
 
 def _ranked(readings: list[Reading]) -> list[Reading]:
-    """Best first; where frames are too far apart to find cells again, what single ones suggest."""
+    """Best first; if frames are too far apart to find cells again, as single frames suggest."""
     ranked = sorted(readings, key=lambda r: -r.worth)
     if ranked[0].again < _AGAIN:
         ranked.sort(key=lambda r: not r.likely)
@@ -177,7 +177,7 @@ def _tried(
     settings: SegmentationSettings,
     scale: tuple[float, ...],
 ) -> Reading:
-    """A reading with how many cells it finds, and finds again."""
+    """A reading with the numbers of cells that it finds, and finds again."""
     chosen = replace(settings, foreground=reading.foreground, diameter=reading.diameter)
     found = []
     for pair in pairs:

@@ -81,7 +81,7 @@ def _by_cellpose(
     scale: tuple[float, ...] | None,
     network: str | None,
 ) -> Labels:
-    """What Cellpose makes of a frame; see `segment_frame`."""
+    """Segment a frame by Cellpose; see `segment_frame`."""
     if find_spec("cellpose") is None:
         raise DependencyError(
             'Cellpose is not installed; install it with: pip install "bridgetrack[cellpose]"'

@@ -1,4 +1,4 @@
-"""What the built-in segmentation can be told; the defaults need nothing."""
+"""Settings of the built-in segmentation; none of them must be given."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SegmentationSettings:
 
 @settings("cells:")
 class Appearance:
-    """What cells look like, for people who need not know the method.
+    """The look of cells, for users who need not know the method.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Appearance:
     split: Share = 0.5
 
     def applied_to(self, settings: SegmentationSettings) -> SegmentationSettings:
-        """Settings decided for a movie, changed accordingly; the middle changes nothing."""
+        """Settings chosen for a movie, adjusted; the middle of a range changes nothing."""
         depth = settings.depth if settings.depth is not None else 0.05
         return replace(
             settings,
