@@ -10,6 +10,7 @@ from bridgetrack.tracks.colours import colouring
 from bridgetrack.ui.explore_panel import NAME, ExplorePanel
 from bridgetrack.ui.layers import find_role
 from bridgetrack.ui.state import CloseGuard, state_of
+from bridgetrack.ui.widgets import SPACE
 from session_fixtures import MIDDLE
 from window import settled
 
@@ -265,6 +266,13 @@ def what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path):
     check.begin()
     qtbot.waitUntil(lambda: bool(widget.annotate.frames.buttons))
     assert all(map(in_view, (*widget.annotate.actions.values(), widget.annotate.stop)))
+    # Beside a bar to scroll down there is room for its width.
+    widget.stack.setMaximumSize(widget.sizeHint().width() - 2 * SPACE, 200)
+    qtbot.wait(50)
+    area = widget.stack.currentWidget()
+    assert area.verticalScrollBar().isVisible()
+    assert area.widget().width() == area.viewport().width()
+    widget.stack.setMaximumSize(10_000, 10_000)
     widget.annotate.stop.click()
     qtbot.waitUntil(lambda: widget.step == 3)
 

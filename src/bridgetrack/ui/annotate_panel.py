@@ -44,7 +44,7 @@ from bridgetrack.ui.state import Answer
 from bridgetrack.ui.widgets import Column, bring_into_view, button, grid, heading, row, text
 
 _EVENTS = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.APPEAR, Mode.FALSE, Mode.VERIFY)
-_MENDING = (Mode.CUT, Mode.JOIN, Mode.GROW, Mode.REMOVE, Mode.OUTLINE, Mode.CHECK)
+_MENDING = (Mode.CUT, Mode.JOIN, Mode.REMOVE, Mode.GROW, Mode.OUTLINE, Mode.CHECK)
 
 _TRACK_FILES = "Tracks (*.csv *.xml *track.txt zarr.json .zgroup .zattrs);;All files (*)"
 
