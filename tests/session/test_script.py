@@ -48,11 +48,11 @@ def test_the_model_asks_and_the_tracks_honour_the_answers(arrays):
     session = bt.Session(*arrays)
     first = session.ask()
     assert session.ask() is first, "it is asked until it is answered"
-    session.answer(first, "yes")
+    session.answer(first, True)
     assert [a.events[0].key for a in session.annotations] == [first.event.key]
     second = session.ask()
     assert second.slot != first.slot
-    session.answer(second, "no")
+    session.answer(second, False)
     assert [str(a.kind) for a in session.annotations] == ["confirm", "reject"]
     chosen = session.tracking.scene.hypotheses
     assert session.tracking.scene.anchored.annotations == session.annotations

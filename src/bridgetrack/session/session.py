@@ -449,7 +449,7 @@ class Session:
             self.questions.show()
         return self.questions.current
 
-    def answer(self, question: Suggestion | None, answer: str | int | EventRef) -> None:
+    def answer(self, question: Suggestion | None, answer: str | bool | int | EventRef) -> None:
         """Answer a question; the tracks honour it at once.
 
         Parameters
@@ -457,9 +457,9 @@ class Session:
         question
             From `ask`.
         answer
-            ``"yes"``: the proposed event holds; ``"no"``: it does not; ``"cannot tell"``;
-            ``"skip"``: ask something else first; a number: that of the event of
-            ``question.alternatives`` which holds, from 0; or the event that holds.
+            ``"yes"`` or True: the proposed event holds; ``"no"`` or False: it does not;
+            ``"cannot tell"``; ``"skip"``: ask something else first; a number: that of the event
+            of ``question.alternatives`` which holds, from 0; or the event that holds.
 
         Raises
         ------
@@ -471,6 +471,8 @@ class Session:
         if question is None:
             raise InputError("there is no question to answer: ask() found none worth asking")
         questions = self.questions
+        if isinstance(answer, bool):  # which is an int, too
+            answer = "yes" if answer else "no"
         if answer == "skip":
             questions.pass_on(question)
         elif isinstance(answer, EventRef):
