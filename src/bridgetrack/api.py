@@ -114,9 +114,9 @@ def track(
     BridgetrackError
         If the input cannot be used; the message says why and what to do.
     """
-    answers, weights = open_answers(annotations), open_model(model)
+    weights = open_model(model)
     more = image, features, without, memory, window, client, link_scores, reading
-    known = _known_scene(labels, answers, more)
+    known = _known_scene(labels, annotations, more)
     if known is not None:
         return run(track_scene(known, weights), progress)
     how = RunOptions(
@@ -182,8 +182,7 @@ def train(
     sources = _listed(sources)
     found = [run(open_source(s), progress) if isinstance(s, Path | str) else s for s in sources]
     opened = [s.scene if isinstance(s, Tracking) else s for s in found]
-    more = image, without, link_scores, reading
-    scene = _known_scene(labels, open_answers(clicks), more)
+    scene = _known_scene(labels, clicks, (image, without, link_scores, reading))
     if scene is None:
         how = RunOptions(**_named(train, reading), without=tuple(_listed(without)))
         given = RunInputs(labels, image, start, clicks, link_scores, how)
@@ -197,7 +196,9 @@ def train(
     return TrainedModel(**learned, training=training)
 
 
-def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any]) -> Scene | None:
+def _known_scene(
+    given: Any, answers: AnnotationSet | Path | str | None, more: Sequence[Any]
+) -> Scene | None:
     """The scene of a movie that was tracked or prepared, with `answers`; None for other movies."""
     scene = given.scene if isinstance(given, Tracking) else given
     if not isinstance(scene, Scene):
@@ -208,7 +209,8 @@ def _known_scene(given: Any, answers: AnnotationSet | None, more: Sequence[Any])
             "a tracked or prepared movie already has its image, kinds of events and link scores; "
             "to change them, give labels instead"
         )
-    return scene if answers is None else annotate(scene, answers)
+    said = open_answers(answers)
+    return scene if said is None else annotate(scene, said)
 
 
 def _named(

@@ -18,13 +18,7 @@ from bridgetrack.io.tables import read_detections_csv
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.inputs import RunInputs
-from bridgetrack.pipeline.project import (
-    MovieFile,
-    Project,
-    is_project,
-    load_project,
-    save_project,
-)
+from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project
 from bridgetrack.progress import run
 from project_files import write_project
 

@@ -55,10 +55,6 @@ def parse_scale(text: str) -> tuple[float, ...]:
     return numbers
 
 
-def _parse_channel(text: str) -> int | str:
-    return int(text) if text.isdecimal() else text
-
-
 def _parse_formats(text: str) -> tuple[str, ...]:
     words = _listed(text)
     wrong = [w for w in words if w not in FORMATS] or ([] if words else [text])
@@ -69,10 +65,6 @@ def _parse_formats(text: str) -> tuple[str, ...]:
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(w for w in (p.strip().lower() for p in text.split(",")) if w))
-
-
-def _parse_columns(text: str) -> dict[str, str]:
-    return _meant(parse_columns, text)
 
 
 def _meant(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
@@ -86,10 +78,6 @@ def _meant(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
     if told:
         raise typer.BadParameter(str(told[0]))
     return found
-
-
-def _parse_model(text: str) -> Path | None:
-    return find_model_file(a_name(text))
 
 
 # ------------------------------------------------------------------ words
@@ -246,11 +234,11 @@ _WIDEST = 24
 
 _HOW: dict[str, dict[str, Any]] = {
     "scale": {"parser": parse_scale},
-    "columns": {"parser": _parse_columns},
+    "columns": {"parser": lambda text: _meant(parse_columns, text)},
     "without": {"parser": _listed},
-    "channel": {"parser": _parse_channel},
+    "channel": {"parser": lambda text: int(text) if text.isdecimal() else text},
     "format": {"parser": _parse_formats},
-    "model": {"parser": _parse_model},
+    "model": {"parser": lambda text: find_model_file(a_name(text))},
     "memory": {"parser": str},
     "window": {"min": 2},
     "count": {"min": 1},

@@ -21,6 +21,7 @@ from bridgetrack.evaluation.truth import COVERED, cells_of, movie_overlaps
 from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
 from bridgetrack.io.results import read_tracks
+from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.table import sights
 from bridgetrack.tracks.tracks import Tracks
@@ -101,14 +102,9 @@ class LineageGraph:
     node_cell: Index  # cell of every node of the tracks, shape (nodes,)
 
     @property
-    def axes(self) -> tuple[str, ...]:
-        """Names of the spatial axes."""
-        return self.tracks.geometry.axes
-
-    @property
-    def n_frames(self) -> int:
-        """Number of frames of the movie."""
-        return self.tracks.geometry.n_frames
+    def geometry(self) -> Geometry:
+        """Extent, scale and units of the movie."""
+        return self.tracks.geometry
 
 
 def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
@@ -195,7 +191,7 @@ def evaluate(
         rows, columns, share = match_cells(true, found)
         one_to_one = _best(columns, share)
     else:
-        if true.tracks.geometry.unit != found.tracks.geometry.unit:
+        if true.geometry.unit != found.geometry.unit:
             true, found = (_in_pixels(graph) for graph in (true, found))
         rows, columns = match_points(true, found, matching_radius(true.position, true.frame))
         one_to_one = np.arange(len(rows))
@@ -247,13 +243,10 @@ def _best(columns: Index, share: Array) -> Index:
 
 
 def _graph(given: Path | str | Tracks | CtcTruth, labels: Movie | None = None) -> LineageGraph:
-    """Tracks, with the small official markers in place of masks where there are such.
-
-    Files are read as the Cell Tracking Challenge's where they are, unless other masks are given for
-    the tables beside them.
-    """
+    """Tracks, with the small official markers in place of masks where there are such."""
     if not isinstance(given, Tracks | CtcTruth):
         path = as_path(given)
+        # masks that are given are those of the tables, beside which others may stand
         beside = any((path / name).exists() for name in ("tracks.geff", "detections.csv"))
         of_tables = labels is not None and beside
         given = read_ctc(path) if is_ctc(path) and not of_tables else read_tracks(path)
@@ -267,15 +260,16 @@ def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object
     for graph, name in zip((true, found), names, strict=True):
         if len(graph.frame) == 0:
             raise InputError(f"{name}: there are no cells, so there is nothing to score")
-    if true.axes != found.axes:
+    here, there = found.geometry, true.geometry
+    if there.axes != here.axes:
         raise InputError(
-            f"{names[1]} is {len(found.axes)}D, the ground truth {names[0]} is {len(true.axes)}D"
+            f"{names[1]} is {here.ndim}D, the ground truth {names[0]} is {there.ndim}D"
         )
     by_masks = true.labels is not None and found.labels is not None
-    if by_masks and true.n_frames != found.n_frames:
+    if by_masks and there.n_frames != here.n_frames:
         raise InputError(
-            f"{names[1]} has {found.n_frames} frames, the ground truth {names[0]} has "
-            f"{true.n_frames}"
+            f"{names[1]} has {here.n_frames} frames, the ground truth {names[0]} has "
+            f"{there.n_frames}"
         )
 
 
@@ -292,7 +286,7 @@ def matching_radius(points: Array, frame: Index) -> float:
 
 def _in_pixels(graph: LineageGraph) -> LineageGraph:
     """The same with positions in pixels, for a comparison with cells of no known scale."""
-    geometry = graph.tracks.geometry
+    geometry = graph.geometry
     if geometry.unit != "pixel" and (geometry.scale_array == 1).all():
         raise InputError(
             "result and ground truth have positions in different units (micrometers and pixels), "
@@ -310,7 +304,7 @@ def ctc_scores(
     `rows` and `columns` are the matched cells of truth and result, a true cell at most once;
     neither graph is empty.
     """
-    n_frames = max(truth.n_frames, result.n_frames)
+    n_frames = max(truth.geometry.n_frames, result.geometry.n_frames)
 
     def by_frame(frame: Index, values: Index) -> list[list[int]]:
         bounds = np.searchsorted(frame, np.arange(n_frames + 1))
@@ -398,11 +392,11 @@ def tracking_graph(graph: LineageGraph) -> Any:
     from traccuracy import TrackingGraph
 
     g: Any = nx.DiGraph()
-    cells = pd.DataFrame(graph.position, columns=graph.axes)
+    cells = pd.DataFrame(graph.position, columns=graph.geometry.axes)
     cells = cells.assign(t=graph.frame, segmentation_id=graph.label)
     g.add_nodes_from(cells.to_dict("index").items())
     g.add_edges_from(graph.edges.tolist())
-    return TrackingGraph(g, location_keys=graph.axes, validate=False)
+    return TrackingGraph(g, location_keys=graph.geometry.axes, validate=False)
 
 
 def can_score() -> bool:

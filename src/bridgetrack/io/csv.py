@@ -212,11 +212,9 @@ def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.D
 
 
 def _parents(cells: CellTable) -> Index:
-    """Id of the parent of every cell, `NOTHING` where it has none.
-
-    A column of parents says it where some have one, or there are no tracks that could.
-    """
+    """Id of the parent of every cell, `NOTHING` where it has none."""
     table = cells.table
+    # a column of parents says it where some have one, or there are no tracks that could
     if "parent" in table and ("track" not in table or bool((table["parent"] > 0).any())):
         parent = table["parent"].to_numpy(dtype=np.int64)
         return parent if (table["id"] == 0).any() else np.where(parent == 0, NOTHING, parent)

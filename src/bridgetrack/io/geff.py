@@ -397,12 +397,9 @@ def _axes_of(geometry: Geometry) -> list[Any]:
 
 
 def _track_props(tracks: Tracks) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Nodes, and which of their columns are what the format calls tracklets and lineages.
-
-    Tracks are tracklets where all of them end in divisions. A lineage is all that edges join,
-    also by a merge, after which ours are still two: where they differ, it has a column of its own.
-    """
+    """Nodes, and which of their columns are what the format calls tracklets and lineages."""
     nodes, lineage = tracks.nodes, "lineage_id"
+    # a lineage of the format is all that edges join, also by a merge, after which ours are two
     ends = pd.Index(nodes["id"]).get_indexer(pd.Index(np.ravel(tracks.edges[["source", "target"]])))
     joined = components(len(nodes), ends[::2], ends[1::2]) + 1
     both = pd.DataFrame({"ours": nodes[lineage].to_numpy(), "joined": joined}).drop_duplicates()

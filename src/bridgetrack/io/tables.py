@@ -202,7 +202,7 @@ def read_cells(
     for role, name, empty in _IDENTITIES:
         if role in found:
             cells[name] = text.integers(found[role], empty=empty)
-    unscaled = scale is None and bool(metric.any())
+    unscaled = scale is None and bool(metric.any())  # pixels of no known size
     _add_sizes(cells, text, found, to_pixels, geometry, unscaled, notes)
     cells = _without_copies(cells, notes)
     _check_numbers(cells, text, found, movies)
@@ -419,10 +419,7 @@ def _add_sizes(
 def _pixels(
     text: TextTable, column: str, geometry: Geometry, unscaled: bool, notes: list[str]
 ) -> float | None:
-    """Pixels in the unit of a size; None if it has no unit, NaN if that cannot be said.
-
-    In a table that is `unscaled` positions are in micrometres, and pixels of no known size.
-    """
+    """Pixels in the unit of a size; None if it has no unit, NaN if that cannot be said."""
     unit = text.unit(column).rstrip("23")
     length = micrometers(1, unit)
     if length is None and unit not in _OF_PIXELS:
@@ -494,10 +491,8 @@ def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def _check_numbers(
     cells: pd.DataFrame, text: TextTable, found: Mapping[str, str], movies: list[str]
 ) -> None:
-    """Complain about two cells of a frame that no number tells apart.
-
-    Cells that have ids or labels may share a track: in some programs it is that of their lineage.
-    """
+    """Complain about two cells of a frame that no number tells apart."""
+    # cells that have ids or labels may share a track: in some programs it is that of their lineage
     least = {"id": 0} if "id" in cells else {"file_label": 1, "track": 0}
     names = [name for name in least if name in cells]
     numbered = [(cells[name] >= least[name]).to_numpy() for name in names]
@@ -536,10 +531,7 @@ def _with_ids(cells: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
 
 
 def _labels(cells: pd.DataFrame, columns: Mapping[str, str], notes: list[str]) -> Index:
-    """An identity that is unique in its frame: the file's label, id or track, or a number.
-
-    Notes where the file has labels that are none.
-    """
+    """An identity that is unique in its frame: the file's label, id or track, or a number."""
     for column in ("file_label", "id", "track"):
         if column not in cells or (column == "id" and "id" not in columns):
             continue

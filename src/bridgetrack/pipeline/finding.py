@@ -7,6 +7,7 @@ numbers and outlines.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Literal, get_args
@@ -377,13 +378,9 @@ def record_beside(cells: Path) -> Path:
 
 def how_found(cells: Path) -> Finding | None:
     """How cells were found, by the record beside them; None where nothing is known."""
-    record = record_beside(cells)
-    if not record.exists():
-        return None
-    try:
-        return FINDING_FILE.read(record)
-    except InputError:
-        return None
+    with suppress(InputError):
+        return FINDING_FILE.read(record_beside(cells))
+    return None
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:

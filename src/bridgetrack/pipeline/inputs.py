@@ -257,10 +257,7 @@ class Opened:
 
 
 def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
-    """Refuse scores if most of them match no cell of a movie; warn if some do not.
-
-    Raises an `InputError` if most do not, or frames count from 1.
-    """
+    """Refuse scores if most of them match no cell, or frames count from 1; warn if some do not."""
     if scores is None or not len(scores):
         return
     missed = len(scores) - scores.matched(scene.detections)
@@ -279,10 +276,7 @@ def _check_link_scores(scores: LinkScores | None, scene: Scene) -> None:
 
 
 def _check_belonging(anchored: Anchored, labels: str, answers: Path | str) -> None:
-    """Warn where most answers miss the cells of a movie: cause and cure.
-
-    Raises an `InputError` where all miss, or the movies differ in extent, too.
-    """
+    """Warn where most answers miss the cells; refuse them if all do, or the extents differ, too."""
     missed, given = len(anchored.lost), len(anchored.annotations)
     if not given or 2 * missed <= given:
         return

@@ -134,10 +134,7 @@ def run_steps(
 def _find_into(
     folder: Path, out: Path, given: RunInputs, how: Finding, notes: list[Note]
 ) -> Steps[Opened]:
-    """Find the cells of a movie that has no masks, and write them into a folder.
-
-    What is doubtful about them goes to `notes`.
-    """
+    """Find the cells of a movie that has no masks, and write them into a folder."""
     model, image = open_model(given.model), given.options.open_image(given.image)
     search = CellSearch(image, how, channel=given.options.channel)
     cells = yield from _written(search, folder, out, FOUND_HERE[0])
@@ -151,10 +148,7 @@ def _find_into(
 def _repair_into(
     folder: Path, out: Path, opened: Opened, client: Any
 ) -> Steps[tuple[Opened, dict[str, int]]]:
-    """Repair labels, write them with a list of what was changed into a folder, and count that.
-
-    What the given answers say of masks holds, and what they say of events.
-    """
+    """Repair labels, write them with a list of what was changed into a folder, and count that."""
     given, (cells, image) = opened.given, repairable(opened.cells, opened.image)
     said = MaskAnswers(cells.geometry)
     if isinstance(given.annotations, Path):

@@ -227,11 +227,8 @@ def explain_contradiction(scene: Scene) -> ContradictionError:
 
 
 def _culprits(scene: Scene) -> Index:
-    """A smallest set of constraints that leaves no choice: none of them can be spared.
-
-    The last row of the shortest run of rows that leaves no choice belongs to it; the search
-    goes on before that row, with it taken as given.
-    """
+    """A smallest set of constraints that leaves no choice: none of them can be spared."""
+    # the last row of the shortest run that leaves no choice is one; the search goes on before it
     core: list[int] = []
     rest = np.arange(len(scene.constraints))
     while _possible(scene, np.asarray(core, dtype=np.int64)):

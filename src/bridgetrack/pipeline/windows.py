@@ -208,10 +208,7 @@ class _Choice:
         return Meeting(frame, reach, events.take(named[0] | named[1]), prices)
 
     def tracking(self, labels: Movie | None, model: Model) -> Tracking:
-        """The tracks, as if all had been chosen at once.
-
-        Raises a `ContradictionError` where annotations are not met.
-        """
+        """The tracks, as if all had been chosen at once; refused if they do not meet answers."""
         every = Chosen.join([self.chosen, *self.noted])
         order = every.events.in_order()  # of equal events the first, so the chosen one
         every, chosen = every.take(order), order < len(self.chosen.events)
