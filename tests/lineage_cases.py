@@ -88,6 +88,20 @@ def tracks_of(
     )
 
 
+def regained_identity() -> Tracks:
+    """Cells 1 and 2 are drawn as one region (track 3) in frame 1 and part again."""
+    nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3), (2, 1, 5, 5, 1), (2, 2, 5, 9, 2)]
+    edges = [(0, 2, "merge"), (1, 2, "merge"), (2, 3, "split"), (2, 4, "split")]
+    return tracks_of(nodes, edges, [(3, 1, "merge"), (3, 2, "merge")], n_frames=3)
+
+
+def cut_cell() -> Tracks:
+    """A cell that is cut in two in frame 1."""
+    nodes = [(0, 1, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1), (2, 1, 5, 5, 1)]
+    edges = [(0, 1, "split"), (0, 2, "split"), (1, 3, "merge"), (2, 3, "merge")]
+    return tracks_of(nodes, edges, n_frames=3)
+
+
 finite = st.floats(-1e6, 1e6, allow_nan=False)
 
 

@@ -36,6 +36,7 @@ WRONG = {
     "track x --out y --scale 1,-1": "1,-1",
     "track x --out y --without wonders": "'wonders' is not a kind of event",
     "track x --out y --without appearances": "cells may always appear",
+    "track x --out y --memory '4 apples'": "not an amount of memory",
     "track x --out ''": "'--out': the name is empty",
     "track '' --out y": "'LABELS': the name is empty",
     "track x --out y --image ''": "'--image': the name is empty",

@@ -87,15 +87,12 @@ def test_contradictory_annotations(refused, labels, tmp_path):
     refused(words, "cell 1 in frame 0")
 
 
-@pytest.mark.parametrize("pixels", [False, True])
-def test_other_files_in_place_of_annotations(refused, labels, tmp_path, pixels):
-    table = tmp_path / "tracks.csv"
-    table.write_text("t,y,x,track_id\n0,8,8,1\n1,8,8,1\n")
-    given = labels if pixels else table
-    cures = ("answers.json", "bridgetrack annotate", "Import tracks")
-    for command in ("track", "train"):
-        words = (command, labels, "--annotations", given, "--out", tmp_path / "out")
-        refused(words, f"{given}: this is not an annotation file", *cures)
+def test_other_files_in_place_of_annotations(refused, labels, tmp_path):
+    (tmp_path / "tracks.csv").write_text("t,y,x,track_id\n0,8,8,1\n")
+    for given in (tmp_path / "tracks.csv", labels):
+        words = ("track", labels, "--annotations", given, "--out", tmp_path / "out")
+        says = f"{given}: this is not an annotation file", "bridgetrack annotate", "Import tracks"
+        refused(words, *says)
 
 
 def test_lost_annotations_are_told(run, labels, tmp_path):

@@ -104,15 +104,6 @@ def test_scores_of_links_that_fit_nothing_are_counted() -> None:
         assert counts(bt.track(masks, link_scores=folder / "beyond.csv").tracks)[:3] == right
 
 
-def test_names_in_files_give_no_commands_to_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = case("ansi_in_messages")
-    words = ["track", str(folder / "TRA"), "--model", str(folder / "m.json")]
-    assert main([*words, "--out", str(tmp_path / "out")]) == 1
-    assert "\x1b" not in "".join(capsys.readouterr())
-
-
 def test_a_table_of_many_movies_holds_no_formula(tmp_path: Path) -> None:
     """Names of files may begin like one."""
     (tmp_path / "movies").mkdir()

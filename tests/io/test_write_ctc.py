@@ -12,7 +12,15 @@ from hypothesis import given, settings
 from bridgetrack.errors import InputError
 from bridgetrack.io.ctc import ctc_form, write_ctc
 from bridgetrack.tracks.tracks import Tracks
-from lineage_cases import DIVIDING, frame_of, movie_of, random_tracks, tracks_of
+from lineage_cases import (
+    DIVIDING,
+    cut_cell,
+    frame_of,
+    movie_of,
+    random_tracks,
+    regained_identity,
+    tracks_of,
+)
 
 
 def is_valid(folder: Path) -> bool:
@@ -43,13 +51,11 @@ def test_any_tracks_take_a_valid_form(tracks: Tracks) -> None:
 
 def test_pieces_share_a_label_and_false_detections_are_erased(tmp_path: Path) -> None:
     frames = [
-        frame_of({7: (5, 5, 6, 12), 9: (30, 30, 3, 3)}),
+        frame_of({1: (5, 5, 6, 12), 9: (30, 30, 3, 3)}),
         frame_of({1: (5, 5, 6, 6), 2: (5, 11, 6, 6)}),
-        frame_of({3: (5, 5, 6, 12)}),
+        frame_of({1: (5, 5, 6, 12)}),
     ]
-    nodes = [(0, 7, 5, 5, 1), (1, 1, 5, 4, 1), (1, 2, 5, 6, 1), (2, 3, 5, 5, 1)]
-    edges = [(0, 1, "split"), (0, 2, "split"), (1, 3, "merge"), (2, 3, "merge")]
-    write_ctc(tracks_of(nodes, edges, n_frames=3), movie_of(frames), tmp_path / "out")
+    write_ctc(cut_cell(), movie_of(frames), tmp_path / "out")
     assert (tmp_path / "out" / "res_track.txt").read_text() == "1 0 2 0\n"
     masks = [tifffile.imread(tmp_path / "out" / f"mask00{t}.tif") for t in range(3)]
     assert [np.unique(m).tolist() for m in masks] == [[0, 1]] * 3
@@ -58,9 +64,7 @@ def test_pieces_share_a_label_and_false_detections_are_erased(tmp_path: Path) ->
 
 
 def test_a_merge_is_never_a_division() -> None:
-    nodes = [(0, 1, 5, 5, 1), (0, 2, 5, 9, 2), (1, 1, 5, 7, 3), (2, 1, 5, 5, 1), (2, 2, 5, 9, 2)]
-    edges = [(0, 2, "merge"), (1, 2, "merge"), (2, 3, "split"), (2, 4, "split")]
-    form = ctc_form(tracks_of(nodes, edges, [(3, 1, "merge"), (3, 2, "merge")], n_frames=3))
+    form = ctc_form(regained_identity())
     parents = form.table[:, 3][form.table[:, 3] > 0]
     assert sorted(parents.tolist()) == [1, 2]
     assert any("2 merge links" in note for note in form.notes)

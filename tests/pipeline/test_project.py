@@ -68,17 +68,16 @@ def test_movie_and_project_can_be_moved_together(folder, cells, tmp_path):
     assert image is None
 
 
+@pytest.mark.filterwarnings("ignore:.*the size of a pixel is not known")
 @pytest.mark.parametrize("name", ["cells.csv", "cells.tsv"])
 def test_a_table_is_read_as_it_was_without_the_project(tmp_path, name):
     table, mark = tmp_path / name, "," if name.endswith("csv") else "\t"
     rows = ["frame", "y [um]", "x [um]", "area [px]"], *(map(str, (t, 9, t, 50)) for t in range(4))
     table.write_text("\n".join(map(mark.join, rows)))
-    with pytest.warns(UserWarning, match="the size of a pixel is not known"):
-        alone = read_detections_csv(table)
+    alone = read_detections_csv(table)
     history = AnswerHistory(AnnotationSet(alone.geometry))
     save_project(Project(MovieFile(table), None, alone.geometry, history), tmp_path)
-    with pytest.warns(UserWarning, match="the size of a pixel is not known"):
-        cells, _ = load_project(tmp_path).open()
+    cells, _ = load_project(tmp_path).open()
     assert cells.geometry == alone.geometry
     assert cells.table["area"].tolist() == alone.table["area"].tolist() == [1] * 4
 

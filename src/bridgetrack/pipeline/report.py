@@ -275,13 +275,8 @@ def _masks(tracking: Tracking, found: Finding | None, repaired: bool, correction
     return f"The masks were found by Bridgetrack, {found.words}{settings}.{mended}"
 
 
-_MAY = {
-    "divisions": "divisions",
-    "merges": "merges",
-    "splits": "cells split into two masks",
-    "gaps": "cells missed in some frames",
-    "specks": "false detections",
-}
+_KINDS = (Event.DIVIDE, Event.MERGE, Event.SPLIT, Event.SKIP, Event.FALSE)
+_MAY = {kind_words(event): NOUN[event][1] for event in _KINDS}
 """Fields of `EventKinds` as nouns."""
 
 
