@@ -4,10 +4,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
-import tifffile
 
 from bridgetrack.io.csv import read_tracks_csv
 from bridgetrack.models.shipped import untrained_model
@@ -69,18 +67,7 @@ def test_masks_in_place_of_the_image_and_a_replaced_result_are_told(run, truth, 
     assert "note: The earlier result in this folder was replaced." in again
 
 
-def test_labels_without_a_scale_take_that_of_the_image(run, movie, truth, tmp_path):
-    bare = tmp_path / "labels.tif"
-    masks = [tifffile.imread(p) for p in sorted(truth.glob("*.tif"))]
-    tifffile.imwrite(bare, np.stack(masks), metadata={"axes": "TYX"})
-    geometry = run(
-        "track", bare, "--image", movie / "01", "--out", tmp_path / "out", "--json"
-    ).json["geometry"]
-    assert geometry["scale"] == pytest.approx([0.645, 0.645])
-    assert geometry["frame_interval_minutes"] == pytest.approx(10)
-
-
-def test_a_table_of_detections_will_do(run, movie, truth, tmp_path):
+def test_a_table_of_detections_will_do(run, truth, tmp_path):
     first = run("track", truth, "--out", tmp_path / "one", "--json")
     cells = pd.read_csv(tmp_path / "one" / "detections.csv")[["t", "y", "x"]]
     cells["id"] = range(7000, 7000 + len(cells))
@@ -91,8 +78,6 @@ def test_a_table_of_detections_will_do(run, movie, truth, tmp_path):
     tracked = pd.read_csv(tmp_path / "two" / "detections.csv")
     assert sorted(tracked["file_id"]) == cells["id"].tolist()
     assert any("table of detections" in note for note in record["notes"])
-    seen = run("track", tmp_path / "points.csv", "--image", movie / "01", "--out", tmp_path / "x")
-    assert "are not measured; give a label movie" in seen.out
 
 
 def test_a_record_takes_the_place_of_another(run, truth, clicks, tmp_path):
