@@ -65,7 +65,7 @@ def _feature(
     needs: str = "",
     start: float | None = None,
 ) -> Callable[[Compute], Compute]:
-    """Declare a feature by what computes it; see `Feature`."""
+    """Declare a feature by the function that computes it; see `Feature`."""
 
     def declare(compute: Compute) -> Compute:
         feature = _BuiltIn(event, name, formula, unit, compute, needs, start)
@@ -91,7 +91,7 @@ _WAVERING = (
 )
 _TRUST = "the IoU that nine in ten cells exceed with their best match"
 _OVERLAPS: dict[str, Any] = {"needs": "mask", "start": 0.0}
-"""Of features that compare overlaps with those of rivals."""
+"""Arguments for features that compare overlaps with those of rivals."""
 
 for _event in Event:
     _feature(_event, "bias", "1")(lambda v: np.ones(len(v.source)))
@@ -124,7 +124,7 @@ _move("mutual", "1 where the cells are each other's nearest after prediction")(
 
 
 def _steps(v: EventView, offset: Array) -> Array:
-    """A distance in diameters against the residual motion of the movie."""
+    """A distance (in diameters) relative to the residual motion of the movie."""
     return np.log1p(offset * v.diameter / v.step)
 
 
@@ -304,9 +304,9 @@ _divide("brightness_asymmetry", "|difference of the daughters' levels|, at most 
 )
 
 _FROM, _TO = 2 / 3, 5 / 6
-"""Covered shares that say nothing, and all."""
+"""Covered share up to which the value is 0, and from which it is 1."""
 _NEIGHBOURS = 0.1
-"""Share of the parts' outline that touches other cells from which on they are surely neighbours."""
+"""Share of the parts' outline that touches other cells, from which they are neighbours."""
 
 
 @_divide(
@@ -316,11 +316,10 @@ _NEIGHBOURS = 0.1
     start=-3.0,
 )
 def _wavering(v: EventView) -> Array:
-    """How surely the masks around an event waver between one cell and two, 0 to 1.
-
-    Either sign is enough: beside a cell that wavers its neighbours often show both. Where cells
-    move by as much as they are wide one may cover two thirds of two others, and where masks are
-    true these need not touch; parts of a wrong mask always do.
+    """How strongly the masks around an event alternate between one cell and two, 0 to 1. Either
+    sign is enough: cells beside one that alternates often show both. If cells move by as much as
+    they are wide, one may cover two thirds of two others, and in correct masks these need not
+    touch; parts of a wrong mask always do.
     """
     (a, b), later, chains = v.two, v.fans_out, v.cells.chains
     one = chains.one_again(a, b, after=later)
@@ -383,7 +382,7 @@ for _part, _parts, _whole, _when, _two, _start in (
 
 @_merge(
     "uncovered",
-    f"q * share of an earlier cell that the later region does not cover, the larger one, "
+    f"q * larger of the shares of the earlier cells that the later region does not cover, "
     f"q: {_TRUST}",
     **_OVERLAPS,
 )
@@ -401,9 +400,9 @@ def _nearest(v: EventView, *, forward: bool) -> Array:
 
 
 def _lonely(v: EventView, *, forward: bool) -> Array:
-    """By how much `_nearest` exceeds two diameters where a cell is seen again, by far the nearest.
+    """How far `_nearest` exceeds two diameters if the cell is seen again and is by far the nearest.
 
-    Cells at the edge of the frame may leave and others come, so that there it counts less.
+    At the edge of the frame it counts less, because cells may leave and others enter.
     """
     missed = (v.cells.goes_on if forward else v.cells.returns)[v.first]
     beyond = np.maximum(_nearest(v, forward=forward) - LONELY, 0.0)

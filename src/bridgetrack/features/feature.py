@@ -1,6 +1,6 @@
-"""What a feature is, the sets of features that models use, and the features of a movie.
+"""Features, the sets of them that models use, and the matrix of features of a movie.
 
-Also the scores that another program gave to links, which are features where they are given.
+Also scores that another program gave to links, which are features if they are given.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Block = NDArray[np.float32]
 Rows = NDArray[np.integer]
 
 _AT_ONCE = 1 << 15
-"""Hypotheses, about, whose features are computed, or multiplied by weights, at once."""
+"""About how many hypotheses are processed at once."""
 
 LINK_SCORE = "link_score"
-"""Name of the features that are there only where another program's scores are given."""
+"""Name of the features that exist only if another program's scores are given."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Feature:
         ``"mask"`` or ``"image"`` where the value is only known with masks or intensities;
         it is 0 where they are missing.
     start
-        Weight in models that do not know it; None where every model must.
+        Weight in models that do not have it; None if every model must have it.
     """
 
     event: Event
@@ -125,9 +125,8 @@ class FeatureSet:
     ) -> Array:
         """Bring the weights, or other values, of a model into the order of this set, shape (d,).
 
-        A feature that the model does not know has the value `otherwise`, or where that is None its
-        `Feature.start`; scores of links that only the model knows are left out, as if none were
-        given.
+        A feature that the model does not have gets the value `otherwise`, or if that is None its
+        `Feature.start`; link scores that only the model has are left out, as if none were given.
 
         Raises
         ------
@@ -157,7 +156,7 @@ def needs_link_scores(keys: Iterable[str]) -> bool:
 
 
 def _parts(n: int) -> list[slice]:
-    """Some rows at a time: numpy makes a copy in double precision of those that it multiplies."""
+    """Slices of rows: numpy copies the rows that it multiplies in double precision."""
     return [slice(k, k + _AT_ONCE) for k in range(0, n, _AT_ONCE)]
 
 
@@ -170,7 +169,7 @@ def _times(block: Block, weights: Array) -> Array:
 def _value(feature: Feature, view: EventView) -> Block:
     count = len(view.source)
     computed = np.asarray(feature.compute(view))
-    with np.errstate(over="ignore"):  # what is too large is refused below
+    with np.errstate(over="ignore"):  # values that are too large are refused below
         value = computed.astype(np.float32)
     if value.shape != (count,):
         raise InputError(
@@ -187,17 +186,16 @@ def _value(feature: Feature, view: EventView) -> Block:
 
 
 class FeatureMatrix:
-    """The matrix Φ of all hypotheses (000, eq. 1.1), a block an event, computed when asked for.
-
-    Blocks are kept from the second time on: they take more memory than all else that is known of a
-    movie, and tracking looks at them once. They are held in single precision; what is summed of
-    them is in double precision. A feature (a user's own) that returns the wrong shape or something
-    not finite raises an InputError when it is computed.
+    """The matrix Φ of all hypotheses (000, eq. 1.1), one block per event, computed on demand. A
+    block is kept when it is asked for a second time: blocks take more memory than all other data of
+    a movie, and tracking needs each only once. They are held in single precision; sums are computed
+    in double precision. A feature (a user's own) that returns the wrong shape or something not
+    finite raises an InputError when it is computed.
 
     Parameters
     ----------
     evidence, hypotheses, features
-        The movie, and what is computed.
+        The movie, and the features that are computed.
     cells
         The measures of the movie's cells, where they are known already.
 
@@ -232,7 +230,7 @@ class FeatureMatrix:
         return block
 
     def keeping(self) -> Iterator[Event]:
-        """Compute all blocks that are not there yet; yields the event that is next."""
+        """Compute all blocks that are missing; yields each event before its block."""
         for event in Event:
             if event not in self._kept:
                 yield event
@@ -274,7 +272,8 @@ class FeatureMatrix:
         return describe_cells(self._evidence)
 
     def _times(self, event: Event, weights: Array) -> Array:
-        """Features of an event times weights, some frames at a time while they are not kept."""
+        """Features of an event times weights; computed some frames at a time if they are not
+        kept."""
         if event in self._asked or event in self._kept:
             return _times(self.values(event), weights)
         self._asked.add(event)
@@ -285,7 +284,8 @@ class FeatureMatrix:
             return np.concatenate([np.zeros(0), *parts])
 
     def _some_frames(self, mine: Rows) -> list[Rows]:
-        """The hypotheses of an event, cut between frames: those of one pair are compared."""
+        """The hypotheses of an event in parts; those of a frame pair, which are compared, stay
+        together."""
         frame = self._evidence.detections.frame[self._hypotheses.take(mine).first]
         if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():
             return [mine]
@@ -298,8 +298,8 @@ class FeatureMatrix:
         view = EventView(self._evidence, self._cells, *sources.T, *targets.T)
         detections, wanted = self._evidence.detections, self.features.of(event)
         known = {"": True, "mask": detections.has_masks, "image": bool(detections.channels)}
-        # Column by column, and zero: what is never written, as the movie does not tell it, takes
-        # no memory.
+        # Stored by columns, and zero: columns that are never written, as the movie lacks the data,
+        # take no memory.
         block = np.zeros((len(mine), len(wanted)), dtype=np.float32, order="F")
         for k, feature in enumerate(wanted):
             if known[feature.needs]:
@@ -311,7 +311,7 @@ class FeatureMatrix:
 
 _LARGEST_LOGIT = 4.0
 _SAME = 1.0
-"""Pixels within which two positions are those of one cell."""
+"""Largest distance, in pixels, between two positions of the same cell."""
 
 
 @dataclass(frozen=True)
@@ -319,14 +319,14 @@ class LinkScores:
     """Scores that another program gave to links from a cell to one of the next frame.
 
     As a feature the value is the logit of the score, within -4 and 4: a calibrated score is a
-    probability, whose logit is what it adds to the log-odds of a link, so that the weight 1 takes
-    it at its word; training finds out what it is worth. A division has the mean of its two links.
-    Where nothing was scored the value is 0.
+    probability, whose logit is what it adds to the log-odds of a link, so that the weight 1 trusts
+    it fully; training finds the best weight. A division has the mean of its two links. The value is
+    0 for links without a score.
 
     Parameters
     ----------
     frame
-        Of the earlier cell, shape (n,).
+        Frame of the earlier cell, shape (n,).
     source, target
         Labels of both cells, or their rows in `cells`, shape (n,).
     score
@@ -394,7 +394,7 @@ class LinkScores:
         return int((ends[0] & ends[1]).sum())
 
     def _numbers(self, detections: Detections, rows: Index) -> Index:
-        """What source and target call some cells, -1 for one that they do not know."""
+        """The numbers of cells as source and target give them, -1 for unknown ones."""
         if self.cells is None:
             return detections.label[rows]
         place = (detections.position[rows] / detections.geometry.scale_array).T

@@ -1,4 +1,4 @@
-"""What features see: measures of cells that carry over between movies, and the events they name."""
+"""The input of features: measures of cells that are comparable between movies, and events."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from bridgetrack.hypotheses.evidence import Evidence
 from bridgetrack.hypotheses.near import rank_within
 
 STEPS = 3
-"""Frames that are looked at beyond an event: as many as windows of a movie overlap by."""
+"""Frames before and after an event that are examined: as many as windows of a movie overlap by."""
 
 
 @dataclass(frozen=True)
 class Held:
-    """In which cell of a neighbouring frame every cell lies."""
+    """The cell of a neighbouring frame in which each cell lies."""
 
     cell: Index  # its row, -1 where there is none, shape (n,)
-    share: Array  # how much of the cell lies in it, 0 where there is none, shape (n,)
+    share: Array  # share of the cell that lies in it, 0 where there is none, shape (n,)
 
     @classmethod
     def of(cls, inner: Index, outer: Index, share: Array, n: int) -> Held:
-        """From the share of one cell that lies in another, for some pairs of n cells."""
+        """Make it from the share of one cell that lies in another, for some pairs of n cells."""
         mostly = share > 0.5
         cell, most = np.full(n, -1, dtype=np.int64), np.zeros(n)
         cell[inner[mostly]], most[inner[mostly]] = outer[mostly], share[mostly]
@@ -34,7 +34,8 @@ class Held:
 
     @cached_property
     def second(self) -> Array:
-        """Of the cells that lie in one, how much of the second does; 0 with fewer, shape (n,)."""
+        """Share of the second-best of the cells that lie in a cell; 0 if there is none, shape
+        (n,)."""
         out = np.zeros(len(self.cell))
         second = (rank_within(self.cell, -self.share) == 1) & (self.cell >= 0)
         out[self.cell[second]] = self.share[second]
@@ -43,21 +44,19 @@ class Held:
 
 @dataclass(frozen=True)
 class Chains:
-    """What every cell is part of, and made of, in the frames before and after.
-
-    Where a mask draws one cell as two, these are one again some frames later; where it draws two
-    cells as one, these were two some frames before. Daughters stay two, and a mother was one: so
-    what lies beyond an event tells a wrong mask from a division. A cell *lies in* one of a
-    neighbouring frame that covers more than half of it, after the shift that is expected; there is
-    one at most.
+    """Which cells of the frames before and after contain each cell, or are contained in it. If one
+    cell is segmented as two, these are one again some frames later; if two cells are segmented as
+    one, they were two some frames before. Daughters stay two, and a mother was one: so the frames
+    around an event tell a wrong mask from a division. A cell *lies in* one of a neighbouring frame
+    that covers more than half of it after the expected shift; there is at most one.
     """
 
-    before: Held  # in which cell of the frame before every cell lies
+    before: Held  # cells of the frame before in which cells lie
     after: Held  # and of the frame after
 
     @classmethod
     def none(cls, n: int) -> Chains:
-        """Of n cells of which nothing is said."""
+        """For n cells without any such information."""
         nothing = np.zeros(0, dtype=np.int64)
         held = Held.of(nothing, nothing, np.zeros(0), n)
         return cls(held, held)
@@ -72,9 +71,9 @@ class Chains:
         return cls(Held.of(j, i, pixels / area[j], n), Held.of(i, j, pixels / area[i], n))
 
     def one_again(self, a: Index, b: Index, *, after: bool) -> Array:
-        """How much of each of two cells a later (earlier) one covers: of that which it covers less.
+        """The smaller of the shares that a later (earlier) cell covers of two cells.
 
-        Of two cells of a frame, shape (h,); 0 where none does within `STEPS` frames.
+        Shape (h,); 0 if no cell covers both within `STEPS` frames.
         """
         held, out = self.after if after else self.before, np.zeros(len(a))
         for _ in range(STEPS):
@@ -87,9 +86,9 @@ class Chains:
         return out
 
     def two_again(self, whole: Index, *, after: bool) -> Array:
-        """How much of each of two later (earlier) cells one covers: of that which it covers less.
+        """The smaller of the shares that a cell covers of two later (earlier) cells.
 
-        Of any cells, shape (h,); 0 where it covers no two within `STEPS` frames.
+        Shape (h,); 0 if it covers no two within `STEPS` frames.
         """
         held, inner = (self.after, self.before) if after else (self.before, self.after)
         second, out = inner.second, np.zeros(len(whole))
@@ -101,9 +100,9 @@ class Chains:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """How much cells overlap those of the neighbouring frames, after the shift that is expected."""
+    """Overlaps of cells with those of the neighbouring frames, after the expected shift."""
 
-    expected: float  # overlap (IoU) of nine in ten pairs that overlap each other most; 0: unknown
+    expected: float  # overlap (IoU) that nine in ten pairs of best matches exceed; 0: unknown
     ahead: Array  # largest and second largest share of every cell in one later cell, shape (2, n)
     back: Array  # the same of earlier cells
 
@@ -145,10 +144,10 @@ class CellMeasures:
     border: Array  # exp(-distance to the frame's edge / cell diameter), 1 at the edge
     orphan: Array  # 1 where no cell of the previous frame is a mutual nearest neighbour in reach
     childless: Array  # the same of the next frame
-    overlaps: Overlaps  # with cells before and after; none without masks
-    chains: Chains  # what lies before and after every cell; nothing without masks
-    # whether a cell that was seen before, or is seen again, up to some frames away is by far nearer
-    # than any other, or may be its mother or daughter
+    overlaps: Overlaps  # overlaps with cells before and after; none without masks
+    chains: Chains  # cells before and after that contain each cell; none without masks
+    # whether a cell some frames before (after) is by far nearer than any other and may be the
+    # same cell, or its mother or daughter
     returns: Array
     goes_on: Array
 
@@ -167,7 +166,7 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
         mean, std = _column(table, f"mean_{k}"), _column(table, f"std_{k}")
         median = pd.Series(mean).groupby(detections.frame).transform("median").to_numpy()
         deviation, size = mean - median, np.abs(mean)
-        # where most cells are equally bright, rounding errors must not count as differences
+        # if most cells are equally bright, rounding errors must not count as differences
         least = 1e-6 * float(size.max()) + 1e-12
         spread = max(1.4826 * float(np.median(np.abs(deviation))), least)
         reference = max(float(np.median(size)), 1e-12)
@@ -179,7 +178,8 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
 
 
 def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMeasures:
-    """Compute the measures of all cells; of `alternatives` without what lies beyond an event."""
+    """Compute the measures of all cells; for `alternatives` without those of more distant
+    frames."""
     detections = evidence.detections
     table, geometry = detections.table, detections.geometry
     size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
@@ -251,12 +251,12 @@ class EventView:
 
     @property
     def fans_out(self) -> bool:
-        """Whether one earlier cell stands against two later ones, rather than two against one."""
+        """Whether one earlier cell corresponds to two later ones, rather than two to one."""
         return bool((self.other_target >= 0).any())
 
     @property
     def whole(self) -> Index:
-        """Row of the one cell that stands against two."""
+        """Row of the one cell that corresponds to two."""
         return self.source if self.fans_out else self.target
 
     @property
@@ -298,7 +298,8 @@ class EventView:
         return np.minimum(self.evidence.overlap(source, target) / least, 1.0)
 
     def lead(self, source: Index, target: Index, *, forward: bool) -> Array:
-        """By how much more of the source (else of the target) they share than it and any other.
+        """How much more of the source (else the target) this pair shares than any other pair with
+        it.
 
         A share of its area, -1 to 1.
         """
@@ -309,7 +310,8 @@ class EventView:
 
     @property
     def trust(self) -> float:
-        """How much overlaps say in this movie: the overlap that its links are expected to have."""
+        """How informative overlaps are in this movie: the overlap that its links are expected to
+        have."""
         return self.cells.overlaps.expected
 
     def change(self, values: Array, limit: float = 3.0) -> Array:

@@ -1,9 +1,9 @@
 """Events among candidate regions, many of which exclude each other.
 
-What compares cells of a frame (motion, mutual neighbours, nearest ones) must not compare a region
-with its own alternatives. Motion is therefore taken from a first choice of regions, matches are
-made by distance and size together, and every region gets as many proposals as would be needed if
-each neighbour stood there several times.
+Comparisons between the cells of a frame (motion, mutual neighbours, nearest ones) must not compare
+a region with its own alternatives. Motion is therefore taken from a first choice of regions,
+matches are made by distance and size together, and every region gets as many proposals as would be
+needed if each neighbour stood there several times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GROWN = 1.2
 
 
 def alternative_evidence(detections: Detections, regions: Regions, likely: Mask) -> Evidence:
-    """What is known of candidate regions before any event is proposed.
+    """Evidence about candidate regions, before any event is proposed.
 
     Parameters
     ----------
@@ -74,10 +74,11 @@ def alternative_evidence(detections: Detections, regions: Regions, likely: Mask)
 
 
 def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events:
-    """Events among candidate regions: moves, divisions, coming, going, and not being a cell.
+    """Events among candidate regions: moves, divisions, appearances, disappearances and false
+    detections.
 
-    Splits and merges are what alternatives are for, and a cell that is missed in a frame is
-    found by asking for a region there, so neither these nor skips are proposed.
+    Alternatives replace splits and merges, and a cell that is missed in a frame is found among its
+    regions, so neither these nor skips are proposed.
 
     Parameters
     ----------
@@ -152,7 +153,8 @@ def _flow(detections: Detections, guess: Detections, motion: Motion) -> Array:
 
 
 def _pixels(regions: Regions, rows: slice, shift: Array | None = None) -> sp.csr_matrix:
-    """Regions × pixels of a frame, shifted by whole pixels; what leaves the frame is lost."""
+    """Regions × pixels of a frame, shifted by whole pixels; pixels that leave the frame are
+    dropped."""
     starts = regions.starts[rows.start : rows.stop + 1]
     flat = regions.pixels[starts[0] : starts[-1]]
     owner = np.repeat(np.arange(rows.stop - rows.start), np.diff(starts))

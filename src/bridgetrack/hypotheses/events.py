@@ -63,7 +63,7 @@ FATES = {
     "birth": (Event.APPEAR, "is born"),
     "entry": (Event.APPEAR, "enters the field of view"),
 }
-"""What an end or a beginning of a track may be, each with its event and its words."""
+"""Causes of the end or the beginning of a track, each with its event and its words."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Events:
         )
 
     def take(self, rows: NDArray[np.integer] | Mask | slice) -> Events:
-        """Some of the events, by index, by mask or in a row."""
+        """Some of the events, by index, mask or slice."""
         return Events(self.event[rows], self.sources[rows], self.targets[rows])
 
     @property
@@ -131,7 +131,7 @@ class Events:
         return self.take(self.in_order())
 
     def in_order(self) -> Index:
-        """Where the events of `unique` stand here, the first of equal ones."""
+        """Indices of the events of `unique` in this table, the first of equal ones."""
         if not len(self):
             return np.zeros(0, dtype=np.int64)
         named = [side[side >= 0] for side in (self.sources, self.targets)]
@@ -192,7 +192,7 @@ class Events:
         return sp.csr_matrix((found.data, columns, found.indptr), (len(self), len(active)))
 
     def covering(self, active: Mask) -> sp.csr_matrix:
-        """As `incidence`, with the active slots alone as columns."""
+        """As `incidence`, with columns for the active slots only."""
         number = np.cumsum(active, dtype=np.int32) - np.int32(1)
         counts, named = [np.zeros(1, np.int32)], [np.zeros(0, np.int32)]
         for part in self._parts():
@@ -219,7 +219,7 @@ class Events:
     def _active_slots(self, active: Mask) -> tuple[Index, Mask]:
         """As `slots`, and where they are active; shapes (E, 5)."""
         slots = self.slots(len(active) // 2)
-        # where nobody is named, nothing is covered
+        # a column without a cell covers nothing
         return slots, (slots >= 0) & active.take(slots, mode="clip")
 
     def find(self, wanted: Events) -> Index:
@@ -232,7 +232,7 @@ class Events:
             pd.DataFrame(dict(zip("ab", table._keys(0, base), strict=True)))
             for table in (self, wanted)
         )
-        # Few are sought among many, and a merge of all would sort all.
+        # Few events are sought among many, and a merge would sort them all.
         near = np.flatnonzero(np.isin(mine["a"].to_numpy(), sought["a"].to_numpy()))
         candidates = mine.iloc[near].assign(row=near).drop_duplicates(["a", "b"])
         found = sought.merge(candidates, on=["a", "b"], how="left")["row"]
@@ -254,12 +254,12 @@ _EVENTS = {
 }
 
 _ALWAYS = ("appearances", "appear", "disappearances", "disappear")
-"""What earlier versions could rule out."""
+"""Kinds that earlier versions could exclude."""
 
 
 @dataclass(frozen=True)
 class EventKinds:
-    """What can happen in a movie, besides that cells move, appear and disappear.
+    """Kinds of events that occur in a movie, besides moves, appearances and disappearances.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ class EventKinds:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What does not occur, in the words that `without` takes."""
+        """Kinds that do not occur, in the words that `without` takes."""
         return tuple(f.name for f in fields(self) if not getattr(self, f.name))
 
     @classmethod
@@ -335,5 +335,5 @@ EVERYTHING = EventKinds()
 
 
 def kind_words(event: Event) -> str:
-    """What a kind of events is called in `EventKinds`."""
+    """Name of the field of `EventKinds` for a kind of event."""
     return next(name for name, kind in _EVENTS.items() if kind == event)

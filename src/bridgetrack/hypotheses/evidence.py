@@ -1,8 +1,8 @@
-"""What is known of a movie before any event is proposed: detections, motion, overlaps.
+"""Evidence about a movie, from which events are proposed: detections, motion, overlaps.
 
-Also which cells are missed for a frame or two, which daughters are drawn late, and what may be no
-cell. Events of these tie neighbouring frame pairs together, so they are proposed only where no
-direct event is plausible: components must not grow through the movie.
+Also cells that are missed for a frame or two, daughters that are segmented late, and detections
+that may be no cells. Events of these tie neighbouring frame pairs together, so they are proposed
+only where no direct event is plausible: components must not grow through the movie.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Evidence:
         The cells and how they move.
     predicted
         Where every cell is expected in the next frame, shape (n, ndim), in the movie's unit. Here
-        and below the next frame is that after the dark where all is dark, see `lit_frames`.
+        and below, dark frames are skipped, see `lit_frames`.
     match_next, match_previous
         Row of the mutual nearest neighbour after the flow in the next and the previous frame,
         -1 where there is none; shape (n,).
@@ -111,7 +111,8 @@ class Evidence:
         return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[known])
 
     def nearest(self, rows: Index, step: int) -> Array:
-        """Distance from cells to the nearest other one of a frame, infinite without, shape of rows.
+        """Distance from cells to the nearest other one of a frame, infinite if there is none, shape
+        of rows.
 
         Of their own frame for step 0, of the next one for 1, of the previous one for -1.
         """
@@ -152,7 +153,7 @@ def _disc_overlap(evidence: Evidence, i: Index, j: Index) -> Array:
 
 @dataclass(frozen=True)
 class _Frames:
-    """What it takes to compare frames: labels, rows of every frame, and shifts in pixels."""
+    """Data for comparing frames: labels, rows of every frame, and shifts in pixels."""
 
     labels: Movie
     offsets: Index
@@ -173,9 +174,9 @@ class _Frames:
         return i[k] * len(self.label) + j[m], pixels.astype(np.float64)
 
     def without_reading(self, t: int) -> Overlaps | None:
-        """Overlaps of frames t and t + 1 where one is empty, or both are known; else None.
+        """Overlaps of frames t and t + 1 if one is empty or they are known already; else None.
 
-        They are known where neither was changed and the cells move as before.
+        They are known if neither frame was changed and the cells move as before.
         """
         first, then, stop = (int(k) for k in self.offsets[t : t + 3])
         if then in (first, stop):
@@ -270,10 +271,10 @@ def gather_evidence(
 _SMALL = 0.6
 """Diameter over the median below which a cell may be a speck."""
 _NEAREST = 4
-"""Cells after the dark that are looked at from one before it, and the other way round."""
+"""Cells after dark frames that are considered for each one before, and the other way round."""
 _NEARER, _BEYOND = 0.6, 1.2
-"""A skip has no rival where it is shorter than this share of the way to the nearest other cell, and
-by so many diameters."""
+"""A skip has no rival if it is shorter than this share of the distance to the nearest other cell,
+and by this many diameters."""
 LONELY = 2.0
 """Diameters to the nearest other cell beyond which a cell is far from all others."""
 _MIDDLE, _APART, _ADD_UP, _GROWN, _ALIKE = 0.2, 0.92, np.log(1.75), np.log(1.25), np.log(1.35)
@@ -330,9 +331,9 @@ def _across_dark(evidence: Evidence) -> Links:
 
 
 def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Index, Index, Mask]:
-    """Cells lost in one frame and found again a few frames later, though others are seen.
+    """Cells missed for a frame or two in which other cells are seen.
 
-    Only cells of similar size; the mask says where no other explanation is nearly as near.
+    Only cells of similar size; the mask says which have no other explanation nearly as close.
     """
     detections, motion, found = evidence.detections, evidence.motion, [np.zeros((3, 0))]
     position, last, travelled = detections.position, len(motion.following) - 1, motion.travelled
@@ -357,10 +358,10 @@ def _skip_pairs(evidence: Evidence, followed: Mask, preceded: Mask) -> tuple[Ind
 
 
 def _late_divisions(evidence: Evidence, followed: Mask, preceded: Mask) -> Events:
-    """Divisions of which a daughter, or both, are not drawn in the first frame.
+    """Divisions of which one or both daughters are not segmented in the first frame.
 
-    Only where nothing else explains the late daughters, and where two cells look much like halves
-    of the mother: on either side of it, of about the same size, which add up to it.
+    Only if nothing else explains the late daughters, and if the two cells look like halves of the
+    mother: on either side of it, of about the same size, and together about as large.
     """
     detections, motion = evidence.detections, evidence.motion
     position, area = detections.position, detections.table["area"].to_numpy(dtype=np.float64)

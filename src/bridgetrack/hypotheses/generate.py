@@ -1,4 +1,4 @@
-"""Propose events for a movie, with gates and limits that the movie itself sets."""
+"""Propose events for a movie, with gates and limits estimated from the movie."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAIRS, _DIVISIONS = 2, 10
 """Pairs kept per cell, the geometrically most plausible first; of divisions at least and at most.
 """
 _PLAUSIBLE = 0.8
-"""Cost above that of the best pair up to which further ones are kept. On eight movies with 900
+"""Further pairs are kept up to this cost above that of the best pair. On eight movies with 900
 divisions none is left out, and three to nine pairs are kept."""
 _SMALLEST = 0.2
 """Least area of both daughters over that of the mother; of 1,500 divisions in 13 movies none has
@@ -41,7 +41,7 @@ def generate_hypotheses(
     Parameters
     ----------
     evidence
-        What is known of the movie.
+        Evidence about the movie.
     required
         Events that annotations name; they are always included.
     kinds
@@ -67,7 +67,7 @@ def events_between(
     Parameters
     ----------
     evidence
-        What is known of the movie.
+        Evidence about the movie.
     frames
         Successive frames.
     rare
@@ -87,7 +87,7 @@ def events_between(
     first, last = offsets[frames.start], offsets[frames.stop]
     within = (rare.sources[:, 0] >= first) & (rare.sources[:, 0] < last)
     others = rare.take(within & (rare.targets.max(axis=1) < last))
-    # Kind by kind, and pair by pair: what is nearly in order is sorted fast.
+    # Kind by kind, and pair by pair: a table that is nearly in order is sorted fast.
     found = Events.join([e for kind in zip(*parts, strict=True) for e in kind] + [others]).unique()
     return found.take(~np.isin(found.event, list(kinds.absent))) if kinds.absent else found
 

@@ -1,13 +1,13 @@
-"""How a movie moves: global drift, local flow, and the scales of what remains.
+"""Motion in a movie: global drift, local flow, and the scale of the residual motion.
 
 Between two frames a shift common to all cells is found by voting, then refined around every
 cell by the median motion of its neighbours. Everything after this works on *predicted*
-positions, so that a drifting stage or a growing colony costs nothing.
+positions, so that a drifting stage or a growing colony does no harm.
 
 In narrow channels, as in a mother machine, no cell overtakes another. Cells that grow push all
 those beyond them, so that a cell far from the closed end moves by more than its length and is
-nearest to where another was. Which is which follows from their order, and from sizes, which add up
-where a cell divides.
+nearest to the former place of another. Their order tells them apart, and their sizes, which add up
+if a cell divides.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from bridgetrack.spread import THREADS
 _NEIGHBOURS = 8
 _ROUNDS = 4
 _CLEAR, _UNIQUE = 0.2, 2.0
-"""By what share of its votes, and by how many of their standard deviations besides, a shift must be
-ahead of the second-best one."""
+"""A shift must be ahead of the second-best one by this share of its votes plus this many standard
+deviations."""
 MAX_GAP = 3
 """Largest number of frames from a cell to where it is seen again (2 = one missed frame)."""
 _DARK = 0.2
 """A dark frame has at most this share of the cells of the lit ones before and after it."""
 _AT_ONCE = 8
-"""Pairs of frames after which a window may draw, and work be cancelled."""
+"""Pairs of frames between two reports of progress, at which the work can be cancelled."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Motion:
     def travelled(self) -> Array:
         """Shift common to each frame since the first one, shape (T, ndim).
 
-        What happens while all is dark is shared out evenly.
+        Motion during dark frames is distributed evenly.
         """
         previous, ndim = self.previous, len(self.pairs[0].drift) if self.pairs else 1
         steps = np.zeros((len(previous), ndim))
@@ -86,10 +86,11 @@ class Motion:
 
 
 def lit_frames(detections: Detections) -> Index:
-    """With which frame every frame is compared, shape (T,): the next one, or that after the dark.
+    """The frame with which every frame is compared, shape (T,): the next one, or that after the
+    dark.
 
-    In a dark frame nearly all cells are missing that are there before and after it, as where the
-    lamp failed; up to two may follow each other.
+    In a dark frame nearly all cells are missing that are there before and after it, e.g. because
+    the lamp failed; up to two may follow each other.
     """
     count = np.diff(detections.offsets)
     following = np.arange(1, len(count) + 1)
@@ -102,7 +103,8 @@ def lit_frames(detections: Detections) -> Index:
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
-    """Shift that most pairs of cells agree on, shape (ndim,); zero unless that is the only one.
+    """Shift that most pairs of cells agree on, shape (ndim,); zero unless there is only one such
+    shift.
 
     In a regular array a shift by a row has nearly as many votes as the true one, and of few cells
     some agree by chance: the second-best shift must have fewer votes by more than chance.
@@ -215,7 +217,7 @@ def motion_steps(detections: Detections) -> Steps[Motion]:
         known = None if rows is None else rows.shifts(t, int(following[t]))
         return pair_motion(before, after, diameter, spacing, known)
 
-    with ThreadPoolExecutor(THREADS) as pool:  # trees of places are searched beside each other
+    with ThreadPoolExecutor(THREADS) as pool:  # search trees are queried in parallel
         pairs: list[PairMotion] = []
         last = detections.geometry.n_frames - 1
         for t in range(0, last, _AT_ONCE):
@@ -237,9 +239,9 @@ _TOUCHING = 1.1
 _SPREAD, _UNEVEN = 0.12, 0.3
 """Standard deviations of the logarithm of growth, and of the daughters' ratio."""
 _DIVIDES, _WORST, _LEAVES, _NEW = 0.7, 2.5, 0.4, 3.0
-"""Costs of a division, at most of a size, of leaving at either end, and of all other losses."""
+"""Costs of a division, of a size (at most), of leaving at either end, and of any other loss."""
 _SHIFT = 0.15
-"""Cost of a shift by a cell's length: rows stay where they are if nothing speaks against it."""
+"""Cost of a shift by a cell's length: rows do not move without a reason."""
 
 
 @dataclass(frozen=True)
@@ -279,7 +281,7 @@ class Rows:
         return None
 
     def shifts(self, t: int, later: int) -> Array:
-        """By how much the cells of a frame move to a later one, shape (n, ndim)."""
+        """Shifts of the cells of a frame to a later one, shape (n, ndim)."""
         here, there = self.detections.rows(t), self.detections.rows(later)
         shift = np.zeros((here.stop - here.start, 2))
         for row in np.unique(self.row[here]).tolist():
@@ -297,7 +299,7 @@ class Rows:
 
 
 def row_shifts(before: tuple[Array, Array], after: tuple[Array, Array]) -> Array:
-    """By how much the cells of a row move along it, shape (n,).
+    """Shifts of the cells of a row along it, shape (n,).
 
     Parameters
     ----------
@@ -334,7 +336,7 @@ def _aligned(
     best[0, 0] = 0.0
 
     def cost(i: int, j: int, k: int) -> float:
-        """That cell i becomes the cells j to k - 1."""
+        """Cost of cell i becoming the cells j to k - 1."""
         change = np.log(size[j:k].sum() / area[i]) - growth
         middle = np.average(there[j:k], weights=size[j:k])
         uneven = np.log(size[j] / size[k - 1])

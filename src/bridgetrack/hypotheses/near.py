@@ -1,4 +1,4 @@
-"""Nearest cells of another frame, and the best of some groups."""
+"""Nearest cells of another frame, and the best entries of groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def nearest(near: Near, k: int) -> tuple[Index, Index, Array]:
 
 
 def links(ahead: Near, back: Near, also: Links = _NONE) -> Links:
-    """Candidate moves: near from either side, or among some others."""
+    """Candidate moves: pairs that are near from either side, and some others."""
     i, j, _ = nearest(ahead, _MOVES)
     later, earlier, _ = nearest(back, _BACK)
     width = max(len(back[0]), 1)
@@ -92,7 +92,7 @@ def rank_within(group: Index, value: Array) -> Array:
 def best_per_row(rows: Index, cost: Array, keep: int, most: int = 0, above: float = 0.0) -> Index:
     """Positions of the `keep` cheapest entries of every row, in input order.
 
-    Up to `most` are kept where they cost little more than the cheapest, less than `above`.
+    Up to `most` are kept if they cost less than `above` more than the cheapest.
     """
     order, start = sorted_groups(rows, cost)
     rank = np.arange(len(order)) - start
@@ -105,7 +105,7 @@ def best_other(group: Index, value: Array, default: float) -> Array:
     order, start = sorted_groups(group, value)
     ordered = np.append(value[order], default)
     place = np.arange(len(order))
-    # The best of a group has its second as the best other, if there is one.
+    # For the best of a group, the best other is the second, if there is one.
     alone = np.append(start[1:], -1)[start] != start
     second = np.where(alone, default, ordered[start + 1])
     out = np.full(len(group), default)

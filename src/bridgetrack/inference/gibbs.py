@@ -1,12 +1,12 @@
-"""How undecided the choices of a set-partitioning problem are: their entropy.
+"""The entropy of the choices of a set-partitioning problem.
 
 With ``p(y)`` proportional to ``exp(<s, y>)`` over all y with ``C y = 1``, the entropy is ``log Z -
 E[<s, y>]``. Sums run over the slots in an order of small bandwidth: after k slots, all partial
 choices that cover the same later slots are one state, of which the mass and the mean score are
-kept. Where there are more states than the limit, the heaviest go on as they are, and of the light
-ones a few drawn at random stand for all of them, so that Z is right on average (resampling after
-Fearnhead and Clifford 2003). With 100 states the entropy of random problems of
-2 x 5 to 2 x 7 cells was off by 1 % typically, by 10 % at worst.
+kept. If there are more states than the limit, the heaviest are kept, and a few of the light ones,
+drawn at random, represent all of them, so that Z is right on average (resampling after Fearnhead
+and Clifford 2003). With 100 states the entropy of random problems of 2 x 5 to 2 x 7 cells was off
+by 1 % typically, by 10 % at worst.
 
 Prices of the slots, the duals of the linear program, are taken off the scores beforehand. That
 adds the same to every choice, so that the distribution stays, and it lets partial choices be
@@ -43,8 +43,7 @@ def gibbs(problem: Problem, scores: Array, limit: int = 100) -> tuple[float, flo
     scores
         Of the columns, already divided by the temperature, shape (H,).
     limit
-        States that go on from one slot to the next, at most; with enough of them the sums are
-        exact.
+        Most states that are kept from one slot to the next; with enough of them the sums are exact.
 
     Raises
     ------

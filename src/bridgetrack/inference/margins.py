@@ -1,6 +1,6 @@
-"""How sure a choice is: the drop of the objective when a chosen column is forbidden.
+"""Margins of a choice: the drop of the objective if a chosen column is forbidden.
 
-Everything here rests on the prices of the slots, the duals of the linear relaxation. The *reduced
+Everything here uses the prices of the slots, the duals of the linear relaxation. The *reduced
 cost* of a column is the price of its slots minus its score; it is at least 0 for every allowed
 column, and any feasible choice y is worth ``sum(prices) - sum of the reduced costs of its
 columns``, less the prices of optional slots that it leaves free. So reduced costs say how much a
@@ -20,9 +20,9 @@ from bridgetrack.inference.problem import Problem, Solution
 from bridgetrack.inference.solve import resolve
 
 _TRIED = 200
-"""Columns looked at for the smallest margins."""
+"""Most columns examined for the smallest margins."""
 _FAR = 3.0
-"""What an alternative may win back of the relaxation, beyond which none is looked for."""
+"""Most that an alternative may regain of the relaxation; beyond this none is computed."""
 _TOLERANCE = 1e-6
 
 
@@ -42,9 +42,9 @@ def margin_bounds(
 
         margin(h) >= sum over slots r of h of min over h' covering r, h' != h, of rc(h') / m
 
-    (an optional slot may be left free at its price instead), minus what the choice falls short
-    of the relaxation of its component. A column that reaches into other components saves at most
-    what they fall short of theirs; that is taken off its reduced cost.
+    (an optional slot may be left free at its price instead), minus the gap between the choice and
+    the relaxation of its component. A column that reaches into other components saves at most their
+    gaps, which are subtracted from its reduced cost.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def margin_bounds(
     if problem.free is not None:
         prices = np.maximum(solution.duals[problem.free], 0.0)
         best[problem.free] = np.minimum(best[problem.free], prices)
-    # Infinite times zero is no number in a product with the matrix, so those are told apart.
+    # Infinity times zero is NaN in a product with the matrix, so infinite values are kept apart.
     impossible = covered @ (~np.isfinite(best)).astype(np.float64) > 0
     sums = covered @ np.where(np.isfinite(best), best, 0.0)
     # Slack is the same for all slots of a component; the mean over a column's slots is its own.
@@ -130,8 +130,9 @@ def smallest_margins(
     """The chosen columns with the smallest margins, smallest first.
 
     They are looked at in the order of their bounds, until the next bound is larger than the margins
-    found, or `_TRIED` were looked at. Where the choice is far from its relaxation, the best
-    alternative of a column may take as long as the whole problem, and the bounds have to do.
+    found, or `_TRIED` were looked at. If the choice is far from its relaxation, the best
+    alternative of a column may take as long as the whole problem, and the bounds are returned
+    instead.
 
     Parameters
     ----------
@@ -180,8 +181,8 @@ def exact_margin(
 def too_hard(problem: Problem, solution: Solution) -> bool:
     """Whether the best alternative of a column may take as long as the whole problem.
 
-    An alternative may win back what the choice falls short of its relaxation, in as many
-    components as a column has slots.
+    An alternative may regain the gap to the relaxation, in as many components as a column has
+    slots.
     """
     return int(problem.width.max(initial=1)) * float(solution.slack.max(initial=0.0)) > _FAR
 
@@ -194,7 +195,7 @@ def best_without(
     banned: Sequence[int] | NDArray[np.integer],
     allowed: Mask | None = None,
 ) -> tuple[float, Index, Index]:
-    """The best choice without a chosen column and its like.
+    """The best choice without a chosen column and others like it.
 
     Parameters
     ----------

@@ -104,8 +104,8 @@ class Problem:
         """
         score = np.where(allowed, scores, -np.inf)
         keep = allowed & self._best_of_cover(score)
-        # What the slots of a column are worth when covered one by one, or a pair and a single:
-        # a column that does not beat that is never needed.
+        # The best total score when the slots of a column are covered singly, or as a pair and a
+        # single: a column that does not exceed it is never needed.
         single = np.full(self.n_slots + 1, -np.inf)
         one = self.width == 1
         np.maximum.at(single, self.slots_of(one)[:, 0], score[one])

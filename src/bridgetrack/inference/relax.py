@@ -1,11 +1,11 @@
 """The linear relaxation of a set-partitioning problem, and prices of its slots.
 
-Columns that others beat on the same slots are dropped first (`Problem.undominated`). What is left
-falls into connected components, which are packed into linear programs of a few thousand columns
+Columns that others beat on the same slots are dropped first (`Problem.undominated`). The rest
+consists of connected components, which are packed into linear programs of a few thousand columns
 and solved side by side.
 
 Cells with several candidate moves tie so many slots together that the undominated columns of a
-crowded movie form one component, although next to none of the ties count. Such a component is
+crowded movie form one component, although hardly any of these ties matter. Such a component is
 solved by column generation: prices of the slots are guessed, and a linear program is solved of
 those columns alone that cost little more than their slots at these prices; these fall into small
 components. Columns that score more than the price of their slots are taken in, and the components
@@ -32,14 +32,14 @@ Values = tuple[Array, Array]
 """Values of the columns and prices of the slots."""
 
 INTEGRAL = 1e-5
-"""How far from 0 and 1 the simplex method leaves values that are whole."""
+"""Largest deviation of whole values from 0 and 1 by the simplex method."""
 _SIDE_BY_SIDE = 2
 """Linear programs that are solved at a time."""
 _TOLERANCE = 1e-7
 _DESCENTS = 10
 _NEAR, _BEST = 0.3, 2
-"""Columns that column generation begins with: those of such a reduced cost at guessed prices, and
-so many of the best of every slot."""
+"""Column generation begins with the columns up to this reduced cost at guessed prices, and this
+many of the best of every slot."""
 _LARGE = 20_000
 """Columns of a component beyond which solving it again and again takes longer than all at once."""
 
@@ -48,7 +48,7 @@ _LARGE = 20_000
 class SolverLimits:
     """When the solver gives up; the defaults prove optimality on every movie seen so far."""
 
-    # branch-and-bound nodes per component; decides what comes back, so that results repeat
+    # branch-and-bound nodes per component; a limit of nodes keeps results reproducible
     max_nodes: int = 20_000
     # wall-clock seconds for all branch and bound together; a safety net
     max_seconds: float = 600.0
@@ -115,7 +115,7 @@ def relax(
         part = useful.part(mine, slots) if large.any() else useful
         values = None
         if generated:
-            del useful  # it is most of it, and solving takes memory
+            del useful  # it is a large share of the problem, and solving needs memory
             give_back()
             values = yield from relayed(_generated(part, score[mine], limits), share)
         if values is None:
@@ -158,7 +158,7 @@ def _packed(
 
 
 def greedy_choice(problem: Problem, scores: Array, x: Array, duals: Array) -> Mask | None:
-    """Round a fractional choice x (H,); None if it led into a dead end.
+    """Round a fractional choice x (H,); None if that leaves slots uncovered.
 
     Columns are taken in the order of their fraction, then of their reduced cost, wherever all
     their slots are still open. Where some slots need not be covered, and are used up before all
@@ -198,7 +198,7 @@ def _generated(
 ) -> Generator[int, None, Values | None]:
     """Relax a problem by column generation.
 
-    None if this does not help: where the columns that matter hang together, too, or cannot
+    None if this does not help, because the relevant columns form large components, too, or cannot
     cover all slots.
     """
     x, duals = np.zeros(problem.n_columns), guessed_prices(problem, scores)
@@ -228,8 +228,8 @@ def _generated(
 def guessed_prices(problem: Problem, scores: Array) -> Array:
     """Low prices of the slots that no column's score exceeds, shape (S,).
 
-    From prices that are surely high enough, every slot goes down by its share of what none of its
-    columns needs, again and again.
+    Starting from prices that are high enough, the price of every slot is lowered repeatedly by its
+    share of the slack of its columns.
     """
     width, by_slot = problem.width.astype(np.float64), problem.by_slot
     column, slots = by_slot.indices, np.flatnonzero(np.diff(by_slot.indptr))
@@ -262,7 +262,7 @@ def _promising(problem: Problem, cost: Array) -> Mask:
 
 
 def _clusters(problem: Problem, scores: Array, x: Array, duals: Array) -> tuple[int, Index, Index]:
-    """Parts of a relaxed problem in which a whole choice can be looked for, each by itself.
+    """Parts of a relaxed problem in which a whole choice can be sought independently.
 
     Where the relaxation of a part lies G above some whole choice, another one is better by at most
     that. A column joins as many parts as it has slots at most, W; so columns of a reduced cost
@@ -290,7 +290,7 @@ def _clusters(problem: Problem, scores: Array, x: Array, duals: Array) -> tuple[
 def _rounding_gaps(
     problem: Problem, scores: Array, x: Array, duals: Array
 ) -> list[tuple[int, float]]:
-    """A slot of every component with a fractional value, and how far a rounded choice is below."""
+    """A slot of every component with a fractional value, and the gap of a rounded choice."""
     fractional = (x > INTEGRAL) & (x < 1 - INTEGRAL)
     if not fractional.any():
         return []

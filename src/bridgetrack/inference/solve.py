@@ -2,8 +2,8 @@
 
 1. The linear relaxation is solved (`relax`); where it is whole, that is the answer.
 2. Elsewhere it is rounded, and the best choice of columns of small reduced cost is found. Only
-   columns with a reduced cost below the gap of this choice can change the answer, and branch and
-   bound sees nothing but their components.
+columns with a reduced cost below the gap of this choice can change the answer, and branch and bound
+is applied to their components only.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def resolve(
         try:
             answer = solve(problem.part(columns, slots), scores[columns], limits=limits)
         except SolverError:
-            # The part alone may have no choice; its surroundings may lend it one.
+            # The part alone may have no choice, but a larger part may.
             larger = _closed(problem, chosen, previous, _with_slots_of(problem, region, near))
             if (larger == region).all():
                 raise
@@ -265,8 +265,8 @@ def resolve(
         duals[slots], slack[slots] = answer.duals, answer.slack
         component[slots] = answer.component + int(component.max(initial=-1)) + 1
         found = replace(previous, duals=duals, slack=slack, component=component)
-        # Where the relaxation is fractional, a column of small reduced cost that reaches out of
-        # the part may still win; elsewhere only one that scores more than its slots cost.
+        # If the relaxation is fractional, a column of small reduced cost that reaches out of the
+        # part may still be better; otherwise only one that scores more than its slots cost.
         reduced = incidence[near] @ duals - scores[near]
         least = np.where(whole, -tolerance, found.integrality_gap - tolerance)
         outside = _with_slots_of(problem, region, near[reduced < least])

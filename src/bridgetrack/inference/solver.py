@@ -1,8 +1,8 @@
-"""The only door to python-mip: linear and integer programs over slots.
+"""Linear and integer programs over slots; the only module that calls python-mip.
 
-Programs are handed over as whole matrices, because python-mip has no batch call for rows, and
-HiGHS is named explicitly, so that a licensed solver is never picked up by accident. A large
-integer program is solved in a process of its own, which can be ended.
+Programs are passed as whole matrices, because python-mip has no batch call for rows, and HiGHS is
+named explicitly, so that a licensed solver is never used by accident. A large integer program is
+solved in a process of its own, which can be ended.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _ints(values: NDArray[Any]) -> Any:
 
 
 class Program:
-    """A kept model ``max s'x, A x = 1 (<= 1 where free), x >= 0``.
+    """The linear program ``max s'x, A x = 1 (<= 1 where free), x >= 0``, solved repeatedly.
 
     The model stays alive, so that solving again with other scores starts from the last basis.
 
@@ -225,7 +225,7 @@ def solve_integer(
         model.start = [(y[int(h)], 1.0) for h in np.flatnonzero(start)]
     try:
         status = model.optimize(max_seconds=max_seconds, max_nodes=max_nodes)
-    except mip.InterfacingError:  # seen once in thousands of tiny programs; not their fault
+    except mip.InterfacingError:  # seen once in thousands of tiny programs; a fault of the solver
         cover = LinearConstraint(matrix, np.where(needed, 1.0, -np.inf), 1.0)
         limits = {"node_limit": max_nodes, "time_limit": max_seconds, "mip_rel_gap": 0.0}
         again = milp(-scores, integrality=1, bounds=Bounds(0, 1), constraints=cover, options=limits)
@@ -268,7 +268,7 @@ _GRACE = 5.0
 def solve_bounded(
     problem: Problem, scores: Array, start: Mask | None, max_nodes: int, max_seconds: float
 ) -> Integral | None:
-    """As `solve_integer`, in a child process that is ended when it overstays its time.
+    """As `solve_integer`, in a child process that is killed when it exceeds its time.
 
     A solver that does not keep to its time limit cannot be stopped within this process. None where
     the child gave no answer in time, or failed.
@@ -297,7 +297,7 @@ def solve_bounded(
 def main() -> None:
     """Read a program from standard input, write its solution to standard output."""
     out = os.dup(1)
-    os.dup2(2, 1)  # whatever a solver prints must not get into the answer
+    os.dup2(2, 1)  # output of a solver must not get into the answer
     answer: tuple[Mask, float, float] | str
     try:
         best = solve_integer(*pickle.load(sys.stdin.buffer))

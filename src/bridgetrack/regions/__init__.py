@@ -1,1 +1,1 @@
-"""Candidate regions: what may be a cell, many of which overlap; their score and choice."""
+"""Candidate regions, many of which overlap: how they are proposed, scored and chosen."""

@@ -1,6 +1,6 @@
-"""What a click does to the masks of one frame: cut, join, grow, remove, outline anew.
+"""Actions of a click on the masks of one frame: cut, join, grow, remove, outline anew.
 
-Candidates and landscapes are made of the pixels around the click alone.
+Candidates and landscapes are computed from the pixels around the click alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class MendSite:
     image: NDArray[Any] | None = None
     scale: tuple[float, ...] | None = None  # pixel size per axis; only ratios matter
     name: Callable[[int], str] = "cell {}".format  # what a cell is called, by its label
-    # how likely candidates are cells, by what the movie taught where that is known
+    # how likely candidates are cells, learned from the movie if possible
     score: MovieScore = field(default_factory=lambda: MovieScore(starting_score()))
 
     @property
@@ -87,7 +87,7 @@ class MendSite:
 
 
 def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
-    """What a click of some kind does; `Session.mend` says which there are.
+    """The change that a click of some kind makes; `Session.mend` lists the kinds.
 
     Raises an `InputError` where there is no such kind, it has another number of places, or it
     cannot be done there.
@@ -103,7 +103,8 @@ def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
 
 
 def _cut(site: MendSite, *places: Place) -> MaskAnswer:
-    """Two cells, the larger with the number; cut by their looks, or along a line."""
+    """Two cells, of which the larger keeps the number; cut by shape and brightness, or along a
+    line."""
     if len(places) == 1:
         label = site.cell_at(places[0])
         part = _part(site, places, label)
@@ -174,7 +175,8 @@ def _outline(site: MendSite, place: Place) -> MaskAnswer:
 
 
 def _check(site: MendSite, *places: Place) -> MaskAnswer:
-    """All within an area, or the frame, is right; cells that reach beyond it are left open."""
+    """Confirm all cells within an area, or the frame; nothing is said of cells that reach beyond
+    it."""
     if len(places) == 1:
         raise InputError("check needs two opposite corners of an area, or none for the whole frame")
     labels, inside = site.labels, np.zeros(site.labels.shape, dtype=bool)
@@ -197,7 +199,7 @@ _ACTS: dict[MendKind, tuple[Callable[..., MaskAnswer], int, int]] = {
     MendKind.OUTLINE: (_outline, 1, 1),
     MendKind.CHECK: (_check, 0, 2),
 }
-"""What each kind of click does, with the fewest and most places that it needs."""
+"""The function of each kind of click, and the fewest and most places that it needs."""
 
 
 # ---------------------------------------------------------------------- around the click
@@ -235,7 +237,7 @@ class _Part:
 
 
 def _part(site: MendSite, places: tuple[Place, ...], *labels: int) -> _Part:
-    """What lies within some diameters of the places, and around whole cells."""
+    """The part of the frame within some diameters of the places, and around whole cells."""
     reach = np.ceil(_REACH * site.diameter / np.asarray(site.sampling)).astype(int)
     points = np.array([site.pixel(p) for p in places])
     low, high = points.min(axis=0) - reach, points.max(axis=0) + reach + 1
@@ -257,7 +259,7 @@ def _overlap(first: Mask, second: Mask) -> float:
 
 
 def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
-    """Pieces apart already, else those parted by the deepest valley."""
+    """Pieces that are separate already, else those on both sides of the deepest valley."""
     mask = part.labels == label
     markers = _two_largest(mask, _LEAST_PIECE * int(mask.sum())) or _deepest_valley(part, mask)
     if markers is None:
@@ -269,7 +271,7 @@ def _best_cut(part: _Part, label: int) -> tuple[Mask, Mask]:
 
 
 def _two_largest(mask: Mask, least: float = 1) -> tuple[Mask, Mask] | None:
-    """The largest connected pieces of a mask, each with so many pixels at least."""
+    """The two largest connected pieces of a mask, each with at least so many pixels."""
     pieces, n = ndi.label(mask)
     size = np.bincount(pieces.ravel())[1:]
     largest = np.argsort(-size, kind="stable")[:2]
@@ -299,7 +301,7 @@ def _deepest_valley(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
 
 
 def _landscape(part: _Part, mask: Mask) -> Image:
-    """Distance to the outline in radii and, where there is an image, how it stands out."""
+    """Distance to the outline in radii plus, with an image, the contrast."""
     site = part.site
     distance = ndi.distance_transform_edt(np.pad(mask, 1), sampling=site.sampling)
     inner = tuple(slice(1, -1) for _ in mask.shape)
@@ -316,11 +318,11 @@ def _landscape(part: _Part, mask: Mask) -> Image:
 
 
 def _spread(markers: tuple[Mask, Mask], mask: Mask, sampling: Sampling) -> tuple[Mask, Mask]:
-    """Every pixel of the mask goes to the marker that is nearer."""
+    """Assign every pixel of the mask to the nearer marker."""
     away = [ndi.distance_transform_edt(~m, sampling=sampling) for m in markers]
     seeds = np.where(markers[0], 1, np.where(markers[1], 2, 0))
     owner = watershed(np.minimum(*away), seeds, mask=mask)
-    # What no marker reaches lies apart from both.
+    # Pixels that no marker reaches are separate from both.
     owner = np.where(owner == 0, np.where(away[0] <= away[1], 1, 2), owner)
     return (owner == 1) & mask, (owner == 2) & mask
 

@@ -1,4 +1,4 @@
-"""What tells a cell from its cuts and unions: numbers of every candidate, free of units.
+"""Features that tell a cell from parts and unions of cells: dimensionless numbers per candidate.
 
 Lengths are relative to the candidates around and intensities to the candidate itself or to the
 noise of the frame, so that a score learned on one kind of movie means something on another.
@@ -66,7 +66,7 @@ _MUCH_ALIKE = 0.5
 
 
 def describe_frame(regions: Regions, view: FrameView) -> Array:
-    """Features of the candidates of one frame that the frame alone tells.
+    """Features of the candidates of one frame that depend on this frame alone.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def describe_frame(regions: Regions, view: FrameView) -> Array:
 
 
 def describe_in_time(here: Described, others: Sequence[tuple[Described, sp.coo_matrix]]) -> Array:
-    """Features of the candidates of a frame that the neighbouring frames tell, shape (R, 2).
+    """Features of the candidates of a frame that depend on the neighbouring frames, shape (R, 2).
 
     Each of these comes with the pixels that its candidates share with those of the frame.
     """
@@ -133,7 +133,7 @@ def _support(regions: Regions) -> Array:
 
 
 def _agreement(regions: Regions, support: Array) -> dict[str, Array]:
-    """How many readings agree with a region, and how it stands against its rivals."""
+    """How many readings agree with a region, and its support compared with its rivals."""
     area, (row, column, shared, iou) = regions.area, regions.pairs
     own, unlike = np.maximum(support, 1e-9), iou < 0.7
     against = unlike & (shared > 0.3 * np.minimum(area[row], area[column]))
@@ -202,7 +202,7 @@ def _sizes(regions: Regions, support: Array, sampling: Sampling) -> dict[str, Ar
 
 
 def _from_the_edge(regions: Regions, diameter: float) -> Array:
-    """How far inside the frame regions lie: what is close to its edge is often left out."""
+    """How far inside the frame regions lie: cells close to its edge are often left out."""
     centre, shape = regions.centroid[:, -2:], np.array(regions.shape[-2:])
     distance = np.minimum(centre, shape - 1 - centre).min(axis=1)
     return np.minimum(distance / diameter, _FAR_INSIDE)
@@ -267,7 +267,7 @@ def _fainter(outline: _Outline, values: NDArray[Any], n: int) -> Array:
 
 
 def _least_alike(value: Array, pairs: Pairs) -> Array:
-    """The least value among the candidates that are much like each, shape (R,)."""
+    """The least value among the candidates similar to each, shape (R,)."""
     alike, least = pairs.iou > _MUCH_ALIKE, value.copy()
     np.minimum.at(least, pairs.row[alike], value[pairs.column[alike]])
     return least
@@ -335,7 +335,7 @@ def _faces(regions: Regions, axis: int) -> tuple[Index, Index]:
 
 
 def _outside(n: int, start: Index, size: Index) -> Index:
-    """Numbers below `n` that lie in none of some ranges, which have nothing in common."""
+    """Numbers below `n` that lie in none of some disjoint ranges."""
     change = np.zeros(n + 1, dtype=np.int8)
     change[start] += 1
     change[start + size] -= 1

@@ -1,4 +1,4 @@
-"""What somebody says of the masks of one frame, and how that changes them; `acts` makes it."""
+"""Answers about the masks of one frame, and the changes that they make; see `acts`."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ ChangedRuns = tuple[tuple[int, int, int, int], ...]
 
 
 class MendKind(StrEnum):
-    """What somebody says of the masks; painting says it pixel by pixel, `KEEP` that some are right
-    as they are drawn, `CHECK` that all within an area are and that no cell is missing there."""
+    """Kind of an answer about masks; painting gives the pixels, `KEEP` confirms some masks, `CHECK`
+    confirms all within an area, and that no cell is missing there."""
 
     CUT = "cut"
     JOIN = "join"
@@ -40,7 +40,7 @@ class MendKind(StrEnum):
 
     @property
     def words(self) -> str:
-        """What it says, e.g. ``these are two cells``."""
+        """The answer in words, e.g. ``these are two cells``."""
         return _WORDS[self]
 
 
@@ -57,7 +57,7 @@ _WORDS = {
 
 
 def _grouped(size: int) -> BeforeValidator:
-    """Runs as lists of so many numbers, which files keep one after another."""
+    """Runs as groups of so many numbers, which files store one after another."""
 
     def group(flat: Any) -> Any:
         if not isinstance(flat, list) or len(flat) % size:
@@ -74,13 +74,13 @@ _ChangeField = Annotated[ChangedRuns, _grouped(4), _FLAT]
 
 @dataclass(frozen=True)
 class MaskAnswer:
-    """What somebody says of the masks of a frame, and how that changes them."""
+    """An answer about the masks of a frame, and the change that it makes."""
 
     frame: Count  # number of the frame
-    kind: MendKind  # what was said
+    kind: MendKind  # kind of the answer
     right: tuple[_RunsField, ...] = ()  # sets of pixels that are exactly one cell
     wrong: tuple[_RunsField, ...] = ()  # sets of pixels that are not one cell
-    change: _ChangeField = ()  # what it changes in the labels
+    change: _ChangeField = ()  # the change of the labels
     # of those that are kept: a name that is never given twice; time in ISO 8601 with the zone
     id: str = ""
     created: str = ""
@@ -94,7 +94,7 @@ class MaskAnswer:
         wrong: Iterable[Index] = (),
         change: tuple[Index, Index, Index] | None = None,
     ) -> MaskAnswer:
-        """The same with pixels as ascending places in the flat frame.
+        """An answer from pixels given as ascending places in the flat frame.
 
         `change` has the pixels that change, and their labels before and after. Empty sets are left
         out.
@@ -105,7 +105,7 @@ class MaskAnswer:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether this is no answer, but masks that were chosen anew."""
+        """Whether this is a new choice of masks by the program, and no answer."""
         return self.kind == MendKind.PAINT and not (self.right or self.wrong)
 
     @property

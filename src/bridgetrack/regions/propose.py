@@ -40,7 +40,7 @@ from bridgetrack.segmentation.signal import (
 )
 
 _LOW = 0.5
-"""A foreground that reaches farther than the usual one, by its level over the usual one."""
+"""Level of a more extended foreground, relative to the usual level."""
 _OUTLINES = (0.0, 0.3, 0.5, 0.7)
 _NEAR = 0.9
 _BULGE = 0.5
@@ -51,7 +51,7 @@ SOURCES = ("intensity", "shape", "blobs", "built-in")
 
 
 def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
-    """What candidates from label movies are called: ``"labels"``, ``"labels 2"`` and so on."""
+    """Names of candidates from label movies: ``"labels"``, ``"labels 2"`` and so on."""
     return tuple("labels" if k == 0 else f"labels {k + 1}" for k in range(len(labels)))
 
 
@@ -98,10 +98,8 @@ def _of_image(view: FrameView, sizes: Sizes) -> Iterator[Regions]:
 
 
 def _blobs(view: FrameView, mask: Mask, sizes: Sizes) -> Iterator[Regions]:
-    """Where the logarithm of the signal bulges, at half the size of a cell.
-
-    Bulges end where the signal bends most, which is a good outline of small cells that touch and
-    have no valley between them.
+    """Blobs of the logarithm of the signal, at half the size of a cell. They end where the signal
+    bends most, which is a good outline of small cells that touch without a valley between them.
     """
     height = blob_response(view.level, _BULGE * view.diameter, view.sampling)
     tree = merge_tree(height, mask & (height > 0))
@@ -153,7 +151,7 @@ def _collapsed(found: list[Regions], sizes: Sizes) -> Regions:
 
 
 def _groups(regions: Regions) -> Index:
-    """For each region the one that stands for it, shape (R,): itself, or one much like it.
+    """The representative of each region, shape (R,): itself, or one much like it.
 
     Those that are like most others stand first.
     """

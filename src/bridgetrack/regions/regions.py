@@ -25,8 +25,8 @@ class Pairs(NamedTuple):
     # numbers of the two, ascending
     row: Index
     column: Index
-    shared: Index  # pixels that both have
-    iou: Array  # these over the pixels that any of the two has
+    shared: Index  # pixels that both contain
+    iou: Array  # intersection over union
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Regions:
     # 1,); no region is empty
     starts: Index
     pixels: Index  # places in the flat frame, ascending within a region, shape (P,)
-    # names of what proposed regions, e.g. ``"threshold"`` or a brought label movie
+    # names of what proposed regions, e.g. ``"threshold"`` or a given label movie
     sources: tuple[str, ...]
     votes: Index  # how many readings of every source proposed nearly these pixels, shape (R, S)
     # share of the levels of the tree over which the region stays much the same, 0 where it is not
@@ -70,7 +70,7 @@ class Regions:
         begins = np.diff(self.pixels, prepend=-2) != 1
         begins[self.starts[:-1]] = True
         first = np.flatnonzero(begins)
-        # What goes on from the end of a row to the next one is two runs.
+        # Pixels that continue from the end of a row in the next one are two runs.
         column = self.pixels[first] % self.shape[-1]
         rows = (column + np.diff(first, append=len(self.pixels)) - 1) // self.shape[-1]
         if rows.any():
@@ -98,7 +98,7 @@ class Regions:
 
     @cached_property
     def atoms(self) -> tuple[sp.csr_matrix, Index]:
-        """Sets of pixels of a frame that lie in the same regions.
+        """Sets of pixels of a frame that belong to the same regions.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Regions:
         # The frames between the places where some run begins or ends: pieces of one set each.
         ends, row = np.unique(np.concatenate([start, stop]), return_inverse=True)
         begin, end = np.split(row, 2)
-        # A set of regions is told by the sum of random numbers that they have.
+        # A set of regions is identified by the sum of random numbers given to them.
         key = np.random.default_rng(0).integers(1, 2**62, len(self), dtype=np.uint64)
         step = np.zeros(len(ends), dtype=np.uint64)
         np.add.at(step, begin, key[owner])
@@ -119,7 +119,7 @@ class Regions:
         used = np.flatnonzero(total)
         _, first, atom = np.unique(total[used], return_index=True, return_inverse=True)
         size = np.bincount(atom, np.diff(ends, append=0)[used], len(first)).astype(np.int64)
-        # One piece stands for all of an atom; of these each run holds some in a row.
+        # One piece represents all of an atom; a run holds some of these pieces in a row.
         one = np.sort(first)
         since, until = (np.searchsorted(used[one], ends) for ends in (begin, end))
         held = one[ranges(since, until - since)]
@@ -182,7 +182,7 @@ def likeness(first: Index, second: Index) -> float:
 
 
 def no_regions(shape: tuple[int, ...], sources: Sequence[str] = ("none",)) -> Regions:
-    """No candidate at all."""
+    """An empty set of candidates."""
     none, votes = np.zeros(0, dtype=np.int64), np.zeros((0, len(sources)), dtype=np.int64)
     start = np.zeros(1, dtype=np.int64)
     return Regions(shape, none, start, none, tuple(sources), votes, np.zeros(0))
@@ -265,9 +265,9 @@ def much_alike(regions: Regions, rows: Mask) -> Mask:
 def exclusions(regions: Regions) -> sp.csr_matrix:
     """Atoms × regions: at most one region of every row may be chosen.
 
-    An atom is the set of regions that share a pixel. Those within another atom say nothing more
-    and are left out, as are atoms of one region, so that two regions stand in a row together
-    exactly where they share a pixel.
+    An atom is the set of regions that share a pixel. Atoms contained in another atom and atoms of
+    one region are redundant and left out, so that two regions are in a row together exactly if they
+    share a pixel.
 
     Returns
     -------
@@ -314,7 +314,7 @@ def layers(regions: Regions, t: int) -> list[NDArray[np.int32]]:
 
 
 def largest_pieces(regions: Regions) -> Regions:
-    """The largest piece of every region with what it encloses on all sides.
+    """The largest piece of every region, with its holes filled.
 
     Pieces are joined over faces; of equal ones it is the first.
     """

@@ -38,30 +38,31 @@ if TYPE_CHECKING:
 Targets = NDArray[np.int8]
 
 KINDS = ("cells", "rods")
-"""What the scores that come with the program are for: rods lie side by side in colonies, and look
-like pieces of cells to a score that never saw any."""
+"""Kinds of cells for which scores are shipped: rods lie side by side in colonies, and look like
+pieces of cells to a score that was not trained on rods."""
 _ALIKE = 0.8
 """Overlap over union above which one of two candidates is enough."""
 _LEAST = -7.0
-"""Log-odds below which no candidate is kept."""
+"""Log-odds below which candidates are dropped."""
 MOST_ODDS = 12.0
-"""No candidate is surer than this."""
+"""Largest log-odds of a candidate."""
 
 
 FEW = 25
-"""Fewer cells in areas that were checked are no sample of the movie."""
+"""Fewer cells than this in checked areas are not a sample of the movie."""
 _ENOUGH = 100
-"""Cells in such areas after which the movie's own trees may have all of the say."""
+"""Cells in such areas from which the movie's own trees may replace the starting score."""
 _OFTEN = 0.5
-"""Share of wrong ones among what the starting score takes for cells, from which it has no say."""
+"""Share of wrong candidates among those the starting score takes for cells, from which it is not
+used."""
 _SELDOM = 0.1
-"""The same, up to which it has all of the say: the movie's own trees know less than it does."""
+"""The same, up to which it is used alone: the movie's own trees would be worse."""
 _MENDED = 0.05
-"""Cells mended for each that was checked, below which the trees have less of a say: where nothing
-was to be mended, candidates may look wrong, but the frames around them made that good."""
+"""Corrected cells per checked one, below which the trees count less: if nothing had to be
+corrected, candidates may look wrong, but the frames around them made up for it."""
 HALF = 0.5
 _SUREST = 0.998
-"""More than this, or less than the rest, averaged trees of few examples cannot say."""
+"""Averaged trees of few examples cannot be more certain than this, in either direction."""
 USUAL_LEVEL = 0.3
 """Share of a cell's brightness down to which people draw it: 0.37 on HeLa, 0.22 on PSC (median)."""
 _PER_LEVEL = 10.0
@@ -75,15 +76,15 @@ _FREE_ABOVE = 1.5
 _SLOPE_ABOVE = 0.5
 _MOST = 12.0
 _NONE = 2.0
-"""Doubt from which a candidate is none where debris lies beside the cells."""
+"""Doubt from which a candidate is no cell if there is debris beside the cells."""
 _SPECK = 1 / 3
 """Share of the middle size of its frame below which a sure candidate looks like debris: of those of
 HeLa and PSC 3 % are, of HL60 none, of U373, where debris lies beside the cells, 49 %."""
 _MANY, _ALL = 0.2, 0.8
-"""Shares of them between which they are taken for debris: fewer may be small cells, and more are
-the cells, beside something large."""
+"""Shares of such candidates between which they are taken for debris: fewer may be small cells, and
+more are the cells themselves, beside something large."""
 _CELL = 0.5
-"""Share of the middle size of the movie from which candidates are cells then."""
+"""Share of the middle size of the movie from which candidates are cells in that case."""
 
 
 @dataclass(frozen=True)
@@ -103,14 +104,14 @@ class RegionScore:
     # calibration: log-odds are ``slope * sum + shift``
     slope: float
     shift: float
-    kind: str = KINDS[0]  # what it is for, one of `KINDS`
-    # slope and shift for movies that are known to be of this kind, of which it may be surer; None
+    kind: str = KINDS[0]  # kind of cells, one of `KINDS`
+    # slope and shift for movies known to be of this kind, which allow more certainty; None
     # where they are the same
     own: tuple[float, float] | None = None
 
     @property
     def of_its_kind(self) -> RegionScore:
-        """The same for a movie that is known to be of its kind."""
+        """The score for a movie that is known to be of its kind."""
         if self.own is None:
             return self
         return replace(self, slope=self.own[0], shift=self.own[1], own=None)
@@ -136,7 +137,7 @@ class RegionScore:
 
 @cache
 def starting_score(kind: str = "cells") -> RegionScore:
-    """A score that comes with the program; `KINDS` are there."""
+    """A shipped score, for one of `KINDS`."""
     place = resources.files("bridgetrack.regions") / f"{kind}.npz"
     with place.open("rb") as file, np.load(file, allow_pickle=False) as read:
         whole = {n: read[n].astype(np.int64) for n in _WHOLE}
@@ -156,15 +157,15 @@ _REAL = ("threshold", "value")
 
 @dataclass(frozen=True)
 class CellSize:
-    """Usual size of the cells of a movie; by default it is not known, and nothing is doubted."""
+    """Usual size of the cells of a movie; by default it is unknown, and no size is doubted."""
 
     centre: float = 0.0  # median of the log of the area (in 3D of the volume), in pixels
     spread: float = _LEAST_SPREAD  # standard deviation towards small cells
-    above: float = np.inf  # the same towards large ones
-    debris: bool = False  # whether much smaller things, as sure as cells, lie beside them
+    above: float = np.inf  # the same towards large cells
+    debris: bool = False  # whether there are much smaller objects beside them with scores as high
 
     def doubt(self, area: Array) -> Array:
-        """What an unusual size takes off the log-odds of candidates, shape (R,).
+        """Reduction of the log-odds of candidates of unusual size, shape (R,).
 
         Nothing within 2.5 standard deviations; below that 3 for each further factor of 1.4.
         Above 1.5 half for each further standard deviation: two cells drawn as one.
@@ -175,10 +176,10 @@ class CellSize:
         return np.clip(np.maximum(below, above), 0.0, _MOST)
 
     def none(self, area: Index) -> Mask:
-        """Which candidates are no cells whatever the frames around say, shape (R,).
+        """Candidates that are no cells whatever the neighbouring frames look like, shape (R,).
 
-        Debris lies still, and is so well explained in time that no doubt about single frames
-        outweighs that. Where there is none, what is small may be a cell that is just born.
+        Debris does not move, and is so well explained over time that no doubt about single frames
+        outweighs it. Without debris, a small object may be a newborn cell.
         """
         return np.asarray(self.debris & (self.doubt(area.astype(np.float64)) > _NONE))
 
@@ -186,14 +187,14 @@ class CellSize:
 def usual_size(
     areas: Sequence[Array], scores: Sequence[Array], cut: Sequence[Mask] | None = None
 ) -> CellSize:
-    """Size of the surer half of the cells that were chosen in some frames.
+    """Usual size, from the half of the cells chosen in some frames with the highest scores.
 
     Parameters
     ----------
     areas, scores
         Pixels and log-odds of the cells of every frame.
     cut
-        Which of them the frame's edge cuts: small as they may be, they are no debris.
+        Which of them the frame's edge cuts; even small ones are no debris.
     """
     if not any(len(a) for a in areas):
         return CellSize()
@@ -211,13 +212,13 @@ def usual_size(
     centre = float(np.median(log))
     low, high = (float(q) for q in np.quantile(log, [0.1, 0.9]))
     below, above = ((d / _TENTH) for d in (centre - low, high - centre))
-    if debris:  # some of it is left among the small ones
+    if debris:  # some debris is left among the small ones
         below = min(below, above)
     return CellSize(centre, max(_LEAST_SPREAD, below), max(_LEAST_SPREAD, above), bool(debris))
 
 
 def doubt_of_tight(features: Array) -> Array:
-    """What too tight an outline takes off the log-odds of candidates, shape (R,).
+    """Reduction of the log-odds of candidates with too tight an outline, shape (R,).
 
     Only where a candidate much like it reaches farther down: cells that touch cannot.
 
@@ -232,10 +233,10 @@ def doubt_of_tight(features: Array) -> Array:
 
 @dataclass(frozen=True)
 class MovieTrees:
-    """Trees learned from the candidates of one movie: boosted ones and averaged ones, by halves.
+    """Trees learned from the candidates of one movie: the mean of boosted and averaged ones.
 
-    Few examples leave open where exactly to split. Boosted trees settle that in one way or another,
-    averaged random ones leave it open; together they are right more often than either.
+    Few examples do not determine where exactly to split. Boosted trees choose one place, averaged
+    random ones many; together they are right more often than either.
 
     Parameters
     ----------
@@ -258,9 +259,9 @@ class MovieScore:
     """How likely the candidates of one movie are cells."""
 
     start: RegionScore  # the score in general
-    size: CellSize = CellSize()  # how large cells are in this movie
-    trees: MovieTrees | None = None  # what was learned from this movie; None where nothing was
-    share: float = 0.0  # how much of a say the trees have, 0 to 1
+    size: CellSize = CellSize()  # usual size of cells in this movie
+    trees: MovieTrees | None = None  # trees learned from this movie; None if there are none
+    share: float = 0.0  # weight of the trees, 0 to 1
     answers: frozenset[str] = frozenset()  # ids of the answers about masks that it was learned with
 
     @property
@@ -281,16 +282,16 @@ class MovieScore:
 
 
 def share_of(checked: int, mended: int, wrong: float) -> float:
-    """How much of a say trees of areas that were checked have; none where the start is right.
+    """Weight of trees learned from checked areas; 0 if the starting score is right there.
 
     Parameters
     ----------
     checked
         Cells in such areas; fewer than `FEW` are no sample.
     mended
-        Cells that were mended.
+        Cells that were corrected.
     wrong
-        Share of wrong ones among what is taken for cells there without them.
+        Share of wrong ones among the candidates taken for cells there by the starting score.
     """
     needed = min(1.0, max(0.0, (wrong - _SELDOM) / (_OFTEN - _SELDOM)))
     missed = min(1.0, mended / (_MENDED * checked))
@@ -298,7 +299,7 @@ def share_of(checked: int, mended: int, wrong: float) -> float:
 
 
 def teach(score: MovieScore, features: Array, targets: Targets, share: float = HALF) -> MovieScore:
-    """A score that has learned; where only one kind of candidate is known it stays what it is.
+    """A score that has learned from a movie; unchanged if only one class of candidates is known.
 
     Parameters
     ----------
@@ -307,9 +308,9 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
     features
         Of candidates, shape (R, F).
     targets
-        1 for cells, 0 for what is none, -1 for what is not known.
+        1 for cells, 0 for others, -1 if unknown.
     share
-        How much of a say the trees shall have.
+        Weight of the trees.
     """
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 

@@ -32,7 +32,7 @@ class MergeTree:
     start: Index
     stop: Index
     peak: Array  # highest point of a node, shape (n,)
-    # level at which it comes into being, falling from above: its own pass, or a hill's peak, shape
+    # level at which it appears, coming from above: its own pass, or a hill's peak, shape
     # (n,)
     birth: Array
     # level at which it joins another; where it never does, its lowest level, shape (n,)
@@ -174,7 +174,7 @@ def _depth_first(parent: Index, leaves: Index, n: int) -> Index:
 
 
 def distinct(tree: MergeTree, least: float, most: float, near: float) -> tuple[Index, Array]:
-    """Nodes of a possible size that are not nearly the next larger one kept.
+    """Nodes of a possible size that differ from the next larger one that is kept.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def distinct(tree: MergeTree, least: float, most: float, near: float) -> tuple[I
     least, most
         Limits of the area, in pixels.
     near
-        A node with more than this share of the area of the next larger one kept is nearly it.
+        A node with more than this share of the area of the next larger one is left out.
 
     Returns
     -------
