@@ -8,6 +8,7 @@ import pytest
 
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.movie.opening import open_labels
+from cli.conftest import project_of
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
 
@@ -35,7 +36,7 @@ def test_everything_annotated_gives_the_truth(run, movie, truth, tmp_path):
     assert scores["edge_f1"] == scores["division_f1"] == scores["tra"] == 1
 
 
-def test_masks_of_the_run_are_found_again(run, movie, truth, tmp_path):
+def test_masks_of_the_run_are_found_again(run, movie, truth, clicks, tmp_path):
     out = tmp_path / "out"
     run("track", truth, "--out", out, "--format", "csv")
     shown = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json")
@@ -51,6 +52,11 @@ def test_masks_of_the_run_are_found_again(run, movie, truth, tmp_path):
     run("track", turned, "--axes", "YXT", "--out", out, "--format", "csv")
     assert run("evaluate", out, *by_axes).json == shown.json
     assert run("evaluate", out, *by_axes, "--labels", turned).json == shown.json
+    project = project_of(truth, clicks, tmp_path / "p.bridgetrack")
+    run("run", project, "--out", out)
+    assert run("evaluate", out, *by_axes).json["matching"] == "overlap"
+    shutil.rmtree(project)
+    assert run("evaluate", out, *by_axes).json["matching"] == "overlap"
 
 
 def test_from_a_result_to_a_sentence(run, refused, truth, tmp_path):

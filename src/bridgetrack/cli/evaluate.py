@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +28,8 @@ from bridgetrack.io.results import METHODS, RUN_FILE, read_tracks
 from bridgetrack.movie.movie import Movie
 from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.explain import explain_event, find_event
-from bridgetrack.pipeline.inputs import is_table
+from bridgetrack.pipeline.inputs import is_table, open_cells
+from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.report import with_checked
 from bridgetrack.pipeline.runs import given_run, write_json
 from bridgetrack.pipeline.tracking import Tracking
@@ -68,8 +68,10 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
         return open_labels(labels, axes=given.options.axes)
     if is_table(given.labels) or not given.labels.exists():
         return None
-    alone = replace(given, image=None, model=None, annotations=None, link_scores=None)
-    cells = alone.open().cells
+    if given.project is not None and given.project.exists():
+        cells = load_project(given.project).cells()
+    else:
+        cells, _ = open_cells(given.labels, options=given.options)
     return cells if isinstance(cells, Movie) else None
 
 

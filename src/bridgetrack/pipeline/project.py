@@ -177,10 +177,11 @@ class Project:
         """What a run writes, as in `write_results`."""
         return tuple(f for f in self.settings.formats if f in FORMATS) or ("csv",)
 
-    def open(self) -> tuple[Movie | Detections, Movie | None]:
-        """The cells, as answers left them, and the image; cells of a CSV file come as a table.
+    def cells(self) -> Movie | Detections:
+        """The cells, as answers left them; those of a CSV file come as a table.
 
-        Raises an `InputError` where a file is missing or has another extent than the project says.
+        Raises an `InputError` where the file is missing or has another extent than the project
+        says.
         """
         if not self.complete:
             raise InputError(
@@ -189,21 +190,23 @@ class Project:
             )
         geometry, path = self.geometry, self.labels.path
         where, extent = scale_of(geometry), {"shape": geometry.shape, "n_frames": geometry.n_frames}
-        cells: Movie | Detections
         if path.suffix.lower() in TABLES:
             # positions in micrometres are pixels of 1 um: then no other size of them is known
             scale = None if set(geometry.scale) == {1.0} else geometry.scale
-            cells = read_detections_csv(path, **where | extent | {"scale": scale})
-        else:
-            labels = open_labels(path, axes=self.labels.axes, **where)
-            self._check(labels, path)
-            cells = mended(labels, self.history.masks)
-        if self.image is None:
+            return read_detections_csv(path, **where | extent | {"scale": scale})
+        labels = open_labels(path, axes=self.labels.axes, **where)
+        self._check(labels, path)
+        return mended(labels, self.history.masks)
+
+    def open(self) -> tuple[Movie | Detections, Movie | None]:
+        """The cells, see `cells`, and the image; raises as that."""
+        cells, file = self.cells(), self.image
+        if file is None:
             return cells, None
-        file = self.image
         image = open_movie(
-            file.path, axes=file.axes, channels=file.channels or None, channel=file.channel, **where
-        )
+            file.path, axes=file.axes, channels=file.channels or None, channel=file.channel,
+            **scale_of(self.geometry),
+        )  # fmt: skip
         self._check(image, file.path)
         return cells, image
 
