@@ -253,7 +253,7 @@ def steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch)
 
 def what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path):
     """Although the table leaves the steps little room."""
-    _, widget, _ = opened
+    _, widget, panel = opened
     widget.open_step(3)
     box, check = widget.track.export, widget.track.check
     box.formats.tick(["csv"])
@@ -265,16 +265,22 @@ def what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path):
     widget.stack.setMaximumHeight(10_000)
     check.begin()
     qtbot.waitUntil(lambda: bool(widget.annotate.frames.buttons))
-    assert all(map(in_view, (*widget.annotate.actions.values(), widget.annotate.stop)))
+    asked = widget.annotate.question
+    assert all(map(in_view, (asked, *widget.annotate.actions.values(), widget.annotate.stop)))
+    assert not panel.isVisible(), "it tells how certain the tracks are"
     # Beside a bar to scroll down there is room for its width.
     widget.stack.setMaximumSize(widget.sizeHint().width() - 2 * SPACE, 200)
-    qtbot.wait(50)
+    before = asked.text()
+    widget.annotate.actions["accept"].click()
+    qtbot.waitUntil(lambda: asked.text() != before)
+    assert in_view(asked)
     area = widget.stack.currentWidget()
     assert area.verticalScrollBar().isVisible()
     assert area.widget().width() == area.viewport().width()
     widget.stack.setMaximumSize(10_000, 10_000)
     widget.annotate.stop.click()
     qtbot.waitUntil(lambda: widget.step == 3)
+    assert panel.isVisible()
 
 
 def in_view(widget):

@@ -323,12 +323,7 @@ class AnnotatePanel(Panel):
         if asked is not None:
             size = shown_diameter(scene.detections)
             work = partial(picture_steps, asked, source.cells, source.image, size, _COLOURS)
-            self.session.run(_PICTURES, work, self._show_pictures)
-
-    def _show_pictures(self, pictures: tuple[Picture, ...]) -> None:
-        """Show them, with the buttons below them that answer."""
-        self.frames.show_pictures(pictures)
-        bring_into_view(self.stop)
+            self.session.run(_PICTURES, work, self.frames.show_pictures)
 
     def _on_mode(self) -> None:
         now = self.annotator.picking.mode
@@ -342,7 +337,8 @@ class AnnotatePanel(Panel):
         self._on_mode()
         denied = self.questions.denied
         words = instead_words if denied else question_words
-        self.question.setText("" if asked is None else words(asked, name))
+        before, said = self.question.text(), "" if asked is None else words(asked, name)
+        self.question.setText(said)
         for answer in ("accept", "reject"):
             self.actions[answer].setEnabled(not denied)
         self._picture(asked)
@@ -356,6 +352,9 @@ class AnnotatePanel(Panel):
             part.setVisible(asked is not None)
         self.redo.setEnabled(self.session.can_redo)
         self._show_cell()
+        if said not in ("", before):
+            bring_into_view(self.stop)  # and all buttons that answer
+            bring_into_view(self.question)  # where there is no room for both
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator

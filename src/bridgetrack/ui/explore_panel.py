@@ -21,6 +21,7 @@ from qtpy.QtGui import QTextOption
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QComboBox,
+    QDockWidget,
     QTableView,
     QTabWidget,
     QTextBrowser,
@@ -180,6 +181,7 @@ class ExplorePanel(Panel):
         super().__init__(napari_viewer)
         self.numbers: TrackNumbers | None = None
         self.cycles: CellCycles | None = None
+        self._hidden = False  # while people check the tracks
         self._looks = self.state.looks
         self.hint = self.add(text())
         self.tabs = QTabWidget()
@@ -196,11 +198,21 @@ class ExplorePanel(Panel):
         self.listen(self._looks.colour_changed, self._show)
         self.listen(self.state.viewer.dims.events.current_step, self._on_frame)
         self.listen(self.state.annotator.clicked, self._on_cell)
+        self.listen(self.session.questions.check.changed, self._on_check)
         self.follow(self._refresh, self.session.tracking_changed, self.session.movie_changed)
 
     def sizeHint(self) -> QSize:  # noqa: N802
         """Wide and low, for below the image."""
         return QSize(760, 270)
+
+    def _on_check(self) -> None:
+        """Out of view while people check the tracks: certainties would sway them."""
+        dock, running = self.parentWidget(), self.session.questions.check.running
+        while dock is not None and not isinstance(dock, QDockWidget):
+            dock = dock.parentWidget()
+        if dock is not None and running != self._hidden and (dock.isVisible() or self._hidden):
+            self._hidden = running
+            dock.setVisible(not running)
 
     def _plots(self) -> Column:
         tab = Column()

@@ -58,10 +58,7 @@ def launch(image: Path | None, labels: Path | None) -> None:
     napari.run()
 
 
-_CHECKING = (
-    "Look at the event in both frames. Enter: it is right. Backspace: it is wrong. "
-    "U: you cannot tell. Esc stops; your answers are saved."
-)
+_CHECKING = "Look at the event in both frames, then answer. Esc stops; your answers are saved."
 
 ENOUGH = 20
 """Answers after which training begins to pay."""
