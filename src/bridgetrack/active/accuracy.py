@@ -1,4 +1,4 @@
-"""How accurate the tracking is by the answers to random questions, and whether to go on asking."""
+"""The accuracy of the tracking by answers to random questions, and whether to go on asking."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from bridgetrack.pipeline.scene import Scene
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 
 ENOUGH = 20
-"""Answers before which nobody is told to stop, and after which earlier ones say nothing of it."""
+"""Least number of answers before the advice to stop, and the number of latest ones that it uses."""
 
 ENOUGH_RANDOM = 10
-"""Random answers that the estimate of accuracy rests on before one is told to stop."""
+"""Least number of random answers for the estimate of accuracy before the advice to stop."""
 
 ENOUGH_DOUBTFUL = 5
-"""Answers about doubtful events before which nothing is concluded from them."""
+"""Least number of answers about doubtful events for a conclusion."""
 
 WRONG = 0.05
-"""Share of doubtful events that were wrong up to which one is told to stop."""
+"""Share of wrong ones among doubtful events up to which the advice is to stop."""
 
 
 def estimate_so_far(
     scene: Scene, have: AnnotationSet, seen: Mapping[str, float], seed: int
 ) -> ErrorEstimate | None:
-    """Share of right events by the answers of a scene that still hold; None without any.
-
-    The slots at the beginning of the random order, up to the first that nobody answered, are a fair
-    sample: they were drawn before anything was known, whyever they were answered. Slots are drawn
-    one by one, so that answers are independent however errors lie together in the movie.
-    Weighting strata of the model's own doubt was tried and covered the truth less often, because
-    the model doubts more than it errs.
+    """Share of right events by the valid answers of a scene; None without any. The slots at the
+    beginning of the random order, up to the first without an answer, are a random sample: they were
+    drawn in advance, whatever the reason for the answers. Slots are drawn one by one, so that
+    answers are independent even if errors are clustered. Weighting strata of the model's own doubt
+    was tried and covered the truth less often, because the model doubts more than it errs.
 
     The error at an answer is that of the model that asked, which had not seen it; it is not known
     where nobody could tell, or people answered without being asked. `seen` has the errors of the

@@ -1,4 +1,4 @@
-"""Pictures of a question: its surroundings, cut out of its frames."""
+"""Pictures of a question, cut out of its frames."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ROOM = 1.5
 """Cell diameters around the event's cells."""
 
 _WIDE = 360
-"""Pixels that a picture is at least across."""
+"""Least width of a picture in pixels."""
 
 _BRIGHTER = 1.4
-"""White, as a multiple of the brightest cell in question."""
+"""Intensity drawn as white, as a multiple of that of the brightest cell in question."""
 
 
 class Numbered(NamedTuple):
@@ -63,7 +63,7 @@ class PictureTag:
     colour: str = "#ffffff"
 
     def words(self, name: Name) -> str:
-        """What is written, where cells are called so."""
+        """The words, with these names of cells."""
         return self.what if isinstance(self.what, str) else name(self.what)
 
 
@@ -151,7 +151,7 @@ class _Cut:
         return np.asarray(pixels_of(plane[top : top + side, left : left + side]))
 
     def _discs(self, table: Detections) -> Array:
-        """All cells of the frame, near the plane, where nothing but points is known."""
+        """Cells of the frame near the plane as discs, if only points are known."""
         place = table.table[list(table.geometry.axes)].to_numpy(np.float64)[table.rows(self.frame)]
         if place.shape[1] > 2:
             depth = table.geometry.scale[0] / table.geometry.scale[-1]
@@ -179,13 +179,13 @@ class _Cut:
     def tag(
         self, cell: CellRef, below: float, what: CellRef | str, colour: str = "#ffffff"
     ) -> PictureTag:
-        """Something written so many diameters below a cell."""
+        """A tag some diameters below a cell."""
         y, x = (np.asarray(cell.position[-2:]) - self._corner).tolist()
         return PictureTag((y + below * self._size) / self._side, x / self._side, what, colour)
 
 
 def _contrast(cuts: Sequence[_Cut]) -> tuple[float, float]:
-    """Black and white of all: those of the cells in question where they are faint."""
+    """Intensities drawn as black and white, chosen for the cells in question if they are faint."""
     low, high = np.percentile(np.concatenate([c.grey.ravel() for c in cuts]), (1.0, 99.8))
     own = [c.grey[mask] for c in cuts for mask in map(c.mask, c.cells) if mask.any()]
     bright = max((np.percentile(values, 99.0) for values in own), default=high)

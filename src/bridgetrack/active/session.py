@@ -1,4 +1,4 @@
-"""One annotator at work: questions, answers, updates of the model, and when to stop. No window.
+"""Active learning on one movie: questions, answers, updates of the model, and when to stop.
 
     session = ActiveSession(scene, model)
     learn = lambda: session.adopt(run(session.update()))
@@ -60,7 +60,7 @@ UPDATE_EVERY = 5
 """Answers after which an update is worth while."""
 
 _PRECISION = 5e-3
-"""Duality gap that is enough, in task loss per annotation."""
+"""Sufficient duality gap, in task loss per annotation."""
 
 _MOST_CALLS, _MOST_CALLS_ANEW = 60, 300
 """Inferences over all annotated components at most, of a fit that goes on from the last update and
@@ -118,11 +118,11 @@ def errors_on_answers(scene: Scene, learned: Learned) -> dict[str, float]:
 
 
 class ActiveSession:
-    """State of active learning on one movie: what is asked, what was answered, what comes next.
+    """State of active learning on one movie: questions, answers, and what comes next.
 
-    It stays close to the model that it starts from, the shipped one if None. Answers are kept with
-    those of the window, or, if None, in memory, beginning with the scene's annotations; those that
-    come by other ways are learned from too.
+    It stays close to the model that it starts from, the shipped one if None. Answers are kept in
+    the store of the window or, if None, in memory, beginning with the scene's annotations; answers
+    given in other ways are learned from too.
     """
 
     def __init__(
@@ -158,13 +158,13 @@ class ActiveSession:
 
     @property
     def open(self) -> list[Suggestion]:
-        """Questions computed ahead that are not settled, in their order."""
+        """Precomputed questions that are not settled, in their order."""
         return [s for s in self.queue if self.settled_by(s) is None]
 
     def next(self) -> Suggestion | None:
         """The next question; None if an `update` must find more.
 
-        Where a random one is owed, as answers came while an update was under way, it comes first.
+        A random one comes first if it is due because answers arrived during an update.
         """
         left, counted = self.open, self.counted
         due = int((len(counted) + 1) * self.options.random_share + 1e-9)
@@ -188,7 +188,7 @@ class ActiveSession:
         return None
 
     def remember(self, asked: Suggestion) -> None:
-        """Ask a question that is settled again, should its answer be taken back."""
+        """Ask a settled question again if its answer is undone."""
         self._answered = (*_without(self._answered, asked), asked)
 
     def reopened(self) -> Suggestion | None:
@@ -212,12 +212,11 @@ class ActiveSession:
         *,
         seconds: float | None = None,
     ) -> Annotation:
-        """Record what somebody says to a question, in place of a no to it just before.
-
-        `event` is what happens instead, with all its cells; None: what is said is about the
-        proposal. By `kind` it holds, does not (without saying what does instead), or nobody can
-        tell, which labels nothing and is not asked again. Raises an `InputError` if the event does
-        not fit the movie, or says nothing of what is asked.
+        """Record the answer to a question, in place of a no to it just before. `event` is what
+        happens instead, with all its cells; None: the answer is about the proposal. By `kind` it
+        holds, does not hold (without saying what does), or cannot be told, which labels nothing and
+        is not asked again. Raises an `InputError` if the event does not fit the movie, or says
+        nothing of what is asked.
         """
         chosen = event or suggestion.event
         if suggestion.slot not in chosen.slots:
@@ -241,7 +240,7 @@ class ActiveSession:
 
     @property
     def wants_update(self) -> bool:
-        """Whether an update is worth while: none yet, enough changes, or few questions left."""
+        """Whether an update is due: none yet, enough changes, or few questions left."""
         if self.last is None:
             return True
         now, before = self.annotations, self.last.annotations
@@ -255,7 +254,7 @@ class ActiveSession:
         return last is not None and last.annotations == self.annotations and not self.open
 
     def begin_anew(self, scene: Scene, prior: Model) -> None:
-        """Learn from another model; no update that is under way may be adopted then."""
+        """Start from another model; a running update must not be adopted afterwards."""
         self.scene, self.prior, self.last, self.queue = scene, prior, None, ()
 
     def update(self, tracking: Tracking | None = None) -> Steps[Update]:
@@ -312,7 +311,7 @@ class ActiveSession:
 
     @property
     def report(self) -> str:
-        """How far people are, how accurate the tracking is, and whether to go on, in words."""
+        """Progress, accuracy of the tracking, and whether to go on, in words."""
         counted, estimate = self.counted, self.estimate()
         if not counted:
             return ""

@@ -1,10 +1,10 @@
 """Suggest the events that are most worth an answer.
 
 Every open event of a tracked movie is a question. The most uncertain ones come first, weighed by
-how rare the kinds of events are that the answer may turn out to be: uncertainty alone asks about
-hardly anything but moves, and on touching cells fifty such answers mend half as many errors.
-Margins are bounded for all events, and found exactly for those that the bounds put first: many
-bounds are 0, which would leave the order to chance. Suggestions of a batch are no neighbours.
+how rare the kinds of events are that the answer may turn out to be: uncertainty alone asks mostly
+about moves, and on touching cells fifty such answers remove half as many errors. Margins are
+bounded for all events, and found exactly for those that the bounds put first: many bounds are 0,
+which would leave the order to chance. Suggestions of a batch are no neighbours.
 
 A share of them is drawn at random, for an unbiased estimate of the accuracy: slots come in a fixed
 random order, so that the answers at its beginning are a fair sample. Slots, not events, are drawn:
@@ -50,7 +50,7 @@ def random_order(scene: Scene, seed: int) -> Index:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """What a model thinks of every hypothesis, given a solution."""
+    """Beliefs of a model about every hypothesis, given a solution."""
 
     solution: Solution  # the chosen hypotheses
     # reduced cost of every hypothesis, infinite where annotations exclude it, shape (H,)
@@ -63,7 +63,7 @@ class Beliefs:
 
 
 def believe_steps(scene: Scene, weights: Array, solution: Solution | None = None) -> Steps[Beliefs]:
-    """Track a movie under its annotations, unless that is done, and say what the model believes.
+    """Track a movie under its annotations, unless that is done, and compute the beliefs.
 
     Beliefs are ``exp(-cost)``, normalised slot by slot. The reduced cost of a
     hypothesis bounds from below what the whole objective loses when it is forced to hold, so that
@@ -119,8 +119,7 @@ def slot_name(scene: Scene, number: int) -> Slot:
 def open_questions(scene: Scene, beliefs: Beliefs, asked: Mask) -> tuple[Index, Index]:
     """Chosen events none of whose slots was asked and that have an alternative; shapes (n,).
 
-    With each the number of the slot to ask about: of the event's slots the one where the model
-    believes most in something else.
+    Also the slot to ask about: that of the event where the model believes most in an alternative.
     """
     problem = scene.problem
     touched = problem.incidence @ asked.astype(np.float64) > 0
@@ -133,7 +132,7 @@ def open_questions(scene: Scene, beliefs: Beliefs, asked: Mask) -> tuple[Index, 
 
 
 def apart(scene: Scene, column: Index, k: int, separation: float) -> Index:
-    """Rows of the first k events that are no neighbours, within so many cell diameters, (<= k,)."""
+    """Rows of the first k events that are not neighbours within some cell diameters, (<= k,)."""
     place, frame = _places(scene, column)
     nearest = separation * cell_diameter(scene.detections)
     picked: list[int] = []
@@ -147,7 +146,7 @@ def apart(scene: Scene, column: Index, k: int, separation: float) -> Index:
 
 
 def exact_steps(scene: Scene, beliefs: Beliefs, columns: Index) -> Steps[Beliefs]:
-    """Find the margins of some chosen events; where that is too hard, the bounds stay."""
+    """Compute the margins of some chosen events; if that is too hard, keep the bounds."""
     margin, given = beliefs.margin.copy(), (scene.problem, beliefs.scores, beliefs.solution)
     hard, allowed = too_hard(scene.problem, beliefs.solution), scene.constraints.allowed
     for k, column in enumerate(() if hard else columns.tolist()):
@@ -165,8 +164,8 @@ def n_doubtful(scene: Scene, beliefs: Beliefs) -> int:
 def rarity_of_kinds(scene: Scene, beliefs: Beliefs) -> Array:
     """Worth of an answer of each kind, 1 for the most common one, shape (len(Event),).
 
-    In inverse proportion to the root of how often a kind was answered, where a kind is taken to
-    have been answered once for every tenth of the tracking that it makes up.
+    Inversely proportional to the root of the number of answers of a kind, plus one for every tenth
+    of the tracking that it makes up.
     """
     kinds = scene.hypotheses.event
     chosen = np.bincount(kinds[beliefs.solution.chosen], minlength=len(Event)).astype(np.float64)
@@ -246,7 +245,7 @@ def rank_steps(
     chosen = _chosen_at(scene, beliefs, drawn)
     column, slot = open_questions(scene, beliefs, asked)
     rarity = beliefs.kinds[slot] @ rarity_of_kinds(scene, beliefs)
-    # Of events with the same bound those come first whose alternatives are more probable.
+    # Among events with the same bound, those with more probable alternatives come first.
     best = np.lexsort((-beliefs.total[slot], -np.exp(-beliefs.margin[column]) * rarity))
     best = best[apart(scene, column[best], TRIED * k, options.separation)]
     column, slot, rarity = column[best], slot[best], rarity[best]
@@ -320,7 +319,7 @@ class Proposal:
     event: EventRef  # with its cells
     confidence: float  # share of belief among the alternatives of the same cell, 0 to 1
     cost: float  # how much the movie's score would drop at least, 0 for the present choice
-    chosen: bool  # whether the present tracking holds it
+    chosen: bool  # whether it is part of the present tracking
     excluded: bool  # whether an annotation rules it out
 
 

@@ -1,4 +1,5 @@
-"""One question to the annotator, "is this what happens to this cell?", and how they are chosen."""
+"""A question to the annotator, "is this what happens to this cell?", and options for choosing
+it."""
 
 from __future__ import annotations
 
@@ -41,9 +42,8 @@ class SuggestOptions:
 class Suggestion:
     """An event that is worth an answer.
 
-    The question is always about one *slot*: what becomes of a cell (its fate) or where it comes
-    from (its history). `event` is what the model believes; `alternatives` are the other events
-    that could explain the same slot.
+    The question is always about one *slot*: the fate of a cell or its history. `event` is what the
+    model believes; `alternatives` are the other events that could explain the same slot.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class Suggestion:
 
     @property
     def sampled(self) -> bool:
-        """Whether it is judged as one of a sample of the tracks."""
+        """Whether it belongs to a random sample of the tracks."""
         return self.number is not None
 
     @property
     def listed(self) -> tuple[EventRef, ...]:
-        """The proposed event and its alternatives, as they are numbered for people from 1."""
+        """The proposed event and its alternatives, as they are numbered from 1 in the window."""
         return self.event, *self.alternatives
 
     @property

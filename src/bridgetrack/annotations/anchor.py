@@ -1,4 +1,4 @@
-"""Which detections annotations speak of, also after a new segmentation."""
+"""The detections that annotations refer to, also after a new segmentation."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def anchor(
     detections: Detections,
     labels: Movie | None = None,
 ) -> Anchored:
-    """Find the detections that annotations speak of; nothing is dropped.
+    """Find the detections that annotations refer to; nothing is dropped.
 
     A cell is, in this order, the detection with its label at its place, the detection whose mask
     covers its position, or the one with the nearest centroid. The annotations may be made on an
@@ -179,7 +179,7 @@ def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) 
     named = np.array([detections.find(*c.cell) for c in cells], dtype=np.int64)
     away = np.linalg.norm(detections.position[named] - place, axis=1)
     away[named < 0] = np.inf
-    # Where a cell lies where it lay, to a rounding, nothing else can be nearer by more than that.
+    # If a cell is at its old place up to rounding, nothing can be nearer by more than that.
     row = np.where(away <= rounding, named, _NO_FRAME)
     diameter, by_label = cell_diameters(detections), row >= 0
     rest = np.flatnonzero((row < 0) & (frame < detections.geometry.n_frames))
@@ -192,7 +192,7 @@ def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) 
         if labels is not None and not good.all():
             unsure, near = rest[~good], near[~good]
             covering = _covering(detections, frame[unsure], pixel[unsure], labels)
-            # a mask cut in two covers the old centroid by chance: its other half is as near
+            # of a mask cut in two, one half covers the old centroid by chance: the other is as near
             chance = (row[unsure] == _AMBIGUOUS) & (covering[:, None] == near).any(axis=1)
             row[unsure] = np.where((covering >= 0) & ~chance, covering, row[unsure])
     _part_shared(row, by_label, place, detections.position, diameter * REACH)
@@ -255,7 +255,7 @@ def cell_diameters(detections: Detections) -> Array:
     diameter = np.where(known, equivalent_diameter(detections), np.nan)
     if not known.all():
         nearest = _two_nearest(detections, detections.frame, detections.position)[0][:, 1]
-        nearest = nearest[nearest < FAR]  # what is alone in its frame has no neighbour
+        nearest = nearest[nearest < FAR]  # a cell alone in its frame has no neighbour
         wide = 10 * float(detections.geometry.scale_array.max())
         diameter[~known] = np.median(nearest) / 2 if len(nearest) else wide
     return diameter

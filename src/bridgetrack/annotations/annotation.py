@@ -22,7 +22,7 @@ Slot = tuple[str, Cell]
 """``("fate", cell)`` or ``("history", cell)`` (design of 001, eq. 17-18, before numbering)."""
 
 EventKey = tuple[Event, tuple[Cell, ...], tuple[Cell, ...]]
-"""What makes two events the same, positions left aside."""
+"""Identity of an event, without positions."""
 
 RANDOM = "random"
 """Source of answers about slots drawn at random, as sessions ask them: the more slots an event
@@ -41,7 +41,7 @@ _ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 class Kind(StrEnum):
-    """What an annotation says of its events."""
+    """Kind of an annotation."""
 
     CONFIRM = "confirm"
     REJECT = "reject"
@@ -273,7 +273,7 @@ FATE = {
     Event.SKIP: "is not segmented in some frames",
     Event.FALSE: "is not a cell",
 }
-"""What an event says of a cell that it starts from."""
+"""Words of an event for its earlier cell."""
 
 HISTORY = {
     **FATE,
@@ -283,7 +283,7 @@ HISTORY = {
     Event.MERGE: "contains two merged cells",
     Event.SKIP: "was not segmented in some frames",
 }
-"""What an event says of a cell that it leads to."""
+"""Words of an event for its later cell."""
 
 NOUN = {
     Event.MOVE: ("a move", "moves"),
@@ -295,11 +295,11 @@ NOUN = {
     Event.SKIP: ("a cell missed in some frames", "cells missed in some frames"),
     Event.FALSE: ("a false detection", "false detections"),
 }
-"""One and several of each event."""
+"""Singular and plural of each event."""
 
 
 Name = Callable[[CellRef], str]
-"""What a cell is called."""
+"""Gives the name of a cell."""
 
 
 def by_label(cell: CellRef) -> str:
@@ -322,7 +322,7 @@ _BETWEEN = {
         "was not segmented in some frames and was {before} before",
     ),
 }
-"""What events between cells say of an earlier and of a later one."""
+"""Words of events between cells, for an earlier and for a later cell."""
 
 
 def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:

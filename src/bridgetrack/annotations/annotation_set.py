@@ -43,11 +43,11 @@ class AnswerSet(Generic[A]):
         order of adding.
     last_id
         Highest number of an id that was ever given; does not count for equality. No id is given
-        twice, for what was noted elsewhere of one must not speak of another.
+        twice, since notes elsewhere may refer to it.
     """
 
     noun, prefix = "answer", "a"
-    """What one is called, and how ids begin that are given here."""
+    """The name of one answer, and the beginning of ids that are given here."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class AnnotationSet(AnswerSet[Annotation]):
     noun = "annotation"
 
     def _insert(self, answers: Iterable[Annotation]) -> None:
-        self.__dict__.pop("_by_cell", None)  # that of the set from which this one is made
+        self.__dict__.pop("_by_cell", None)  # the index of the set from which this one is made
         super()._insert(answers)
 
     def _check(self, answer: Annotation) -> None:
@@ -147,7 +147,7 @@ class AnnotationSet(AnswerSet[Annotation]):
                 )
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[Annotation] = ()) -> Self:
-        """As `AnswerSet.edit`; what is known of cells is taken over where answers only come."""
+        """As `AnswerSet.edit`; the index of cells is kept if answers are only added."""
         gone, come = tuple(remove), tuple(add)
         made = super().edit(gone, come)
         if come and not gone and "_by_cell" in self.__dict__:

@@ -185,7 +185,7 @@ def _exhausted(
     single = np.flatnonzero((np.diff(sets.indptr) == 1) & ~reject)
     confirmed = np.unique(sets.indices[sets.indptr[single]])
     covered = np.asarray(incidence[confirmed].sum(axis=0)).ravel()
-    # What shares a slot with a confirmed event, and what a row leaves out, cannot hold.
+    # Events that share a slot with a confirmed one, and those that a row excludes, cannot hold.
     live = np.asarray(incidence @ (covered > 0).astype(np.float64) == 0)
     live[confirmed] = True
     nothing = sets @ (live & constraints.allowed).astype(np.float64) == 0

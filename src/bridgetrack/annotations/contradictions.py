@@ -50,14 +50,14 @@ def find_contradictions(annotations: Iterable[Annotation]) -> list[Contradiction
             taken.setdefault(slot, []).append(a)
 
     def rejection(event: EventRef) -> list[str]:
-        """Who rejects an event, directly or by a pattern."""
+        """Ids of annotations that reject an event, directly or by a pattern."""
         keys: list[EventKey] = [event.key]
         keys += [(event.event, (c.cell,), ()) for c in event.sources]
         keys += [(event.event, (), (c.cell,)) for c in event.targets]
         return [rejected[k].id for k in keys if k in rejected]
 
     def rivals(event: EventRef) -> list[str]:
-        """Who confirms another event that takes one of its slots."""
+        """Ids of annotations that confirm another event at one of its slots."""
         others = (a for slot in event.slots for a in taken.get(slot, ()))
         return [a.id for a in others if a.events[0].key != event.key]
 

@@ -1,7 +1,6 @@
-"""Files of what is known of a movie: answers about events and masks, and settings.
-
-A file is a journal: what is known stands on the first line as one object, and every later change is
-a line of its own. Files of earlier versions are brought to the present form where they are read.
+"""Files of answers about events and masks of a movie, and of settings. A file is a journal: the
+first line holds everything as one object, and every later change is a line of its own. Files of
+earlier versions are converted when they are read.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ from bridgetrack.schema import (
 )
 
 ENDING = ".bridgetrack"
-"""Of the name of a project's folder."""
+"""Ending of the name of a project's folder."""
 
 ANSWERS, PROJECT = "answers.json", "project.json"
 """Files in it: of answers, and of which movie and cells they are about."""
 
 SUFFIX = ".annotations.json"
-"""Of the name of a file of answers beside a movie, as earlier versions had it."""
+"""Ending of the name of a file of answers beside a movie, as earlier versions had it."""
 
 _WHAT = "the annotations"
 _OTHER = (
@@ -58,7 +57,7 @@ _OTHER = (
 _AnnotationField = Annotated[Annotation, of_dataclass(Annotation)]
 _MaskField = Annotated[MaskAnswer, of_dataclass(MaskAnswer)]
 
-# An answer of a step stands there in full, or by its id.
+# An answer in a step is given in full, or by its id.
 _OR_ID = WrapValidator(lambda content, read: content if isinstance(content, str) else read(content))
 _Mentions = list[Annotated[Any, of_dataclass(Annotation), _OR_ID]]
 _MaskMentions = list[Annotated[Any, of_dataclass(MaskAnswer), _OR_ID]]
@@ -118,7 +117,7 @@ class _Content(FilePart):
 ANNOTATION_FILE = FileFormat(
     "bridgetrack-annotations", 3, "an annotation file", _Content, _Content.made
 )
-"""What is known of a movie as one object, an `AnswerHistory`; `history_to_json` makes it."""
+"""The answers and settings of a movie as one object, an `AnswerHistory`; see `history_to_json`."""
 
 
 def _change_to_json(change: AnswerChange, there: AnswerHistory) -> dict[str, Any]:
@@ -170,9 +169,8 @@ def first_line(history: AnswerHistory) -> str:
 
 
 class Journal:
-    """A file that only one program at a time changes; it need not be there.
-
-    Made before the file is read, to notice later changes by others.
+    """A file that only one program at a time changes; it need not exist. Made before the file is
+    read, to notice later changes by others.
 
     Parameters
     ----------
@@ -184,15 +182,14 @@ class Journal:
         folder = folder_of(path)
         self.path = path if folder is None else folder / ANSWERS
         self.notice = ""  # what was wrong with its end, if anything
-        # How many bytes of it the next line comes after; None where it is written anew.
+        # Number of bytes before the next line; None if the file is written anew.
         self.end: int | None = None
         self._seen = _stamp(self.path)
 
     def read(self, begin: AnswerHistory | None = None) -> AnswerHistory:
-        """What it holds, with what earlier versions kept in files beside it.
-
-        `begin` is what is known where it is missing. Raises an `InputError` where it is missing
-        without that, or not valid; the message names the entry.
+        """Its content, with the files that earlier versions kept beside it. `begin` is the content
+        if the file is missing. Raises an `InputError` if it is missing without that, or not valid;
+        the message names the entry.
         """
         if begin is None or self.path.exists():
             history, earlier = self._read()
@@ -201,7 +198,7 @@ class Journal:
         return self._with_files_beside(history) if earlier else history
 
     def _read(self) -> tuple[AnswerHistory, bool]:
-        """What it holds, and whether an earlier version wrote it."""
+        """Its content, and whether an earlier version wrote it."""
         path = self.path
         text = read_text(path, _OTHER)
         first, _, rest = text.partition("\n")
@@ -233,7 +230,7 @@ class Journal:
         return history, earlier
 
     def _with_files_beside(self, history: AnswerHistory) -> AnswerHistory:
-        """The same with what earlier versions kept beside a file of answers, as if it was in it."""
+        """Add the content of files that earlier versions kept beside a file of answers."""
         stem, parts = self.path.name.removesuffix(SUFFIX), list[MaskAnswers]()
         undone = history.future
         for name in (f"{stem}.chosen.json", f"{stem}.masks.json"):
@@ -246,7 +243,7 @@ class Journal:
             label = max(part.last_label for part in parts)
             masks = MaskAnswers(parts[-1].geometry, (), last, label)
             history = replace(history, masks=masks)
-        # Of the same second, a choice comes first: it takes longer than a click.
+        # In the same second, a choice comes first: it takes longer than a click.
         listed = sorted((a for part in parts for a in part.past), key=lambda a: a.created)
         for k, answer in enumerate(listed, 1):
             step = AnswerChange(masks_added=(replace(answer, id=f"m{k}"),))
@@ -263,7 +260,7 @@ class Journal:
         return history
 
     def write(self, do: Do, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
-        """Write down a step: as one more line, or all that is known now.
+        """Write a step: as one more line, or by writing everything anew.
 
         Raises an `OutputError` where it cannot be written, or another program changed the file
         meanwhile; then nothing has changed.
@@ -281,7 +278,7 @@ class Journal:
         with staged(self.path, _WHAT, last=self._refuse_changed) as spare:
             with writing(self.path, _WHAT):
                 spare.write_bytes(text)
-            # Of the file itself, another program might have changed it before it is looked at.
+            # The stamp of the file itself might be that of a change by another program.
             written = _stamp(spare)
         self._seen, self.end = written, len(text)
 
@@ -397,7 +394,8 @@ def save_annotations(
 
 
 def _present_form(head: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The first object of a file as it is written now, itself where it is; how its lines become so.
+    """The first object of a file in the present form (itself if it is), and a converter of its
+    lines.
 
     Of answers about events, version 1 had no lines, and version 2 nothing else. Versions before 3
     kept answers about masks in journals of their own, version 1 with those that were undone.

@@ -1,4 +1,4 @@
-"""Answers out of tracks: corrected ones from elsewhere, and true events drawn at random."""
+"""Answers from tracks: from corrected ones of other programs, or drawn from the truth."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks, edge_events, edge_rows, events_from_edges
 
 Answer = tuple[Kind, EventRef]
-"""What is said of one event."""
+"""An answer about one event."""
 
 
 @dataclass(frozen=True)
 class ImportedTracks:
-    """What tracks from elsewhere say of the cells of a movie."""
+    """Answers from tracks of another program."""
 
     # their events that are none of ours, confirmed, and ours that are none of theirs, rejected
     answers: tuple[Answer, ...]
@@ -33,12 +33,11 @@ class ImportedTracks:
 def compare_tracks(
     theirs: Tracks, ours: list[EventRef], detections: Detections, labels: Movie | None = None
 ) -> ImportedTracks:
-    """Compare tracks from elsewhere with the present ones, and say what differs as answers.
-
-    Of their tracks ``nodes`` and ``edges`` count; ours are the events that hold at present. Cells
-    are found by label and place, as `anchor` does. Nothing is said of cells that they do not link,
-    nor that a cell leaves or appears where they have no link. Raises an `InputError` where their
-    links are no events, or the movie has another number of axes.
+    """Compare tracks of another program with the present events, and return the differences as
+    answers. Only ``nodes`` and ``edges`` of their tracks are used. Cells are found by label and
+    place, as `anchor` does. There are no answers about cells that they do not link, and none that a
+    cell leaves or appears. Raises an `InputError` where their links are no events, or the movie has
+    another number of axes.
     """
     listed = (
         Annotation(f"i{k}", Kind.CONFIRM, (event,), source="import")

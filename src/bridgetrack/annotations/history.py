@@ -1,4 +1,4 @@
-"""What is known of a movie, and the steps that led to it, which can be undone."""
+"""The answers and settings of a movie, and the steps that led to them, which can be undone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIMIT = 500
 
 @dataclass(frozen=True)
 class AnswerChange:
-    """One step: what went and what came, in full, so that it can be taken back."""
+    """One step: what was removed and added, in full, so that it can be undone."""
 
     # annotations
     removed: tuple[Annotation, ...] = ()
@@ -33,7 +33,7 @@ class AnswerChange:
 
     @property
     def inverse(self) -> AnswerChange:
-        """The step back."""
+        """The step that undoes this one."""
         turned = {key: (after, before) for key, (before, after) in self.settings.items()}
         return AnswerChange(self.added, self.removed, self.masks_added, self.masks_removed, turned)
 
@@ -41,12 +41,12 @@ class AnswerChange:
 NOTHING = AnswerChange()
 
 Do = Literal["answer", "set", "undo", "redo"]
-"""What a step is: one that can be undone, one that cannot, or one back or forth."""
+"""Kind of a step: one that can be undone, one that cannot, undo, or redo."""
 
 
 @dataclass(frozen=True)
 class AnswerHistory:
-    """What is known of a movie, and the way to it.
+    """The answers and settings of a movie, and the steps that led to them.
 
     A step raises an `InputError` where it does not fit, or there is none to undo or redo.
     """
@@ -56,7 +56,7 @@ class AnswerHistory:
     future: tuple[AnswerChange, ...] = ()  # steps that were undone, the next to redo last
     # the present answers about masks; none where None
     masks: MaskAnswers = None  # type: ignore[assignment]  # made by __post_init__
-    # what was set and learned, as JSON values by name
+    # settings and learned values, as JSON values by name
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -64,9 +64,8 @@ class AnswerHistory:
             object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
 
     def after(self, do: Do, change: AnswerChange = NOTHING) -> tuple[AnswerHistory, AnswerChange]:
-        """What is known after a step, and what that changed.
-
-        `change` is what is done or set; after it, what was undone before can no longer be redone.
+        """The history after a step, and the change made by it. `change` is the change of ``answer``
+        and ``set``; after it, steps that were undone can no longer be redone.
         """
         past, future = self.past, self.future
         if do == "answer":
@@ -88,9 +87,8 @@ class AnswerHistory:
         return known, change
 
     def of_movie(self, geometry: Geometry, path: str | os.PathLike[str] | None) -> AnswerHistory:
-        """The same of a movie; one that is longer than before makes room.
-
-        Raises an `InputError` where what is known, which is in the file `path`, is about another.
+        """The same for a movie, which may be longer than before. Raises an `InputError` if the
+        answers, which are in the file `path`, are about another one.
         """
         annotations, masks = self.annotations, self.masks
         if annotations.geometry.ndim != geometry.ndim:

@@ -1,8 +1,7 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-What they say of candidates and of the masks of a frame goes by those that still stand: a later
-answer counts where two cannot both hold. Masks that the program chose anew are kept in the
-same list, as changes that say nothing.
+If two answers contradict each other, only the later one counts. Masks that the program chose anew
+are kept in the same list, as changes that say nothing.
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
         last_id: int = 0,
         last_label: int = 0,
     ) -> None:
-        self.last_label = last_label  # highest ever given, also by answers that are gone
-        # What answers about events say of the masks as they are now, see `with_events`; never
-        # written down. What somebody said of masks goes before what is right by these.
+        self.last_label = last_label  # highest label ever given, also by answers that were removed
+        # Answers about masks that follow from answers about events, see `with_events`; never saved.
+        # Direct answers about masks take precedence over them.
         self.held: tuple[MaskAnswer, ...] = ()
         super().__init__(geometry, answers, last_id)
 
@@ -98,12 +97,12 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
 
     @property
     def checked(self) -> int:
-        """Cells in areas that somebody looked at and found right."""
+        """Number of cells in areas that were checked and found right."""
         return sum(len(a.right) for a in self if a.kind == MendKind.CHECK)
 
     @property
     def mended(self) -> int:
-        """Answers by which a cell came, went, was cut or joined."""
+        """Number of answers that added, removed, cut or joined cells."""
         return sum(a.kind in _MENDING for a in self)
 
     def holding(self, held: Iterable[MaskAnswer]) -> MaskAnswers:
@@ -121,10 +120,10 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
 # ---------------------------------------------------------------------- what they say
 
 SOURCE = "answer"
-"""What candidates are called that people drew or mended."""
+"""Source of candidates that people drew or corrected."""
 
-_SAME = 0.8  # overlap above which a candidate is the set of pixels that somebody said is wrong
-_GONE = 0.5  # the same where nothing is right in its place
+_SAME = 0.8  # overlap above which a candidate equals a set of pixels that was called wrong
+_GONE = 0.5  # the same if nothing is right in its place
 _RIGHT = 0.5  # overlap from which a candidate may be the cell
 _BEST = 0.1  # by how much it may be worse than the best candidate
 _TAKEN = 0.25  # of the smaller of two, from which one cuts or swallows the other
@@ -133,7 +132,7 @@ _ONE_CELL = (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR, Event.SKIP
 
 @dataclass(frozen=True)
 class _Said:
-    """Sets of pixels of one frame that still stand."""
+    """Sets of pixels of one frame by answers that are still valid."""
 
     right: Regions
     wrong: Regions
@@ -141,11 +140,11 @@ class _Said:
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
-    """What the answers about their movie say of candidates, shape (R,).
+    """Labels of candidates by the answers about their movie, shape (R,).
 
-    1 where it is a cell that was answered (an overlap above 0.5, and within 0.1 of the best
-    candidate), -1 where it cuts or swallows such a cell or is a set of pixels that was called
-    wrong, 0 where it is nearly a cell or nothing was said.
+    1 for a cell confirmed by an answer (an overlap above 0.5, and within 0.1 of the best
+    candidate), -1 for a candidate that cuts or contains such a cell or was called wrong, 0 for one
+    that is nearly a cell or was not mentioned.
     """
     if answers.geometry.shape != regions.shape:
         raise InputError(
@@ -170,7 +169,7 @@ def _judged(regions: Regions, t: int, known: _Said) -> Index:
 def _wrong(regions: Regions, t: int, known: _Said) -> Mask:
     """Which candidates of a frame are sets of pixels that were called wrong."""
     like, shared, smaller = _compared(regions, known.wrong, t)
-    # Where nothing is right in its place, no cut of it and nothing that swallows it is a cell.
+    # If nothing is right in its place, no part of it and nothing that contains it is a cell.
     like = np.where(known.limits == _GONE, shared / smaller, like)
     return np.asarray((like > known.limits).any(axis=1))
 
@@ -195,7 +194,7 @@ def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Re
 
 
 def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[int, _Said]:
-    """What no later answer takes back, by frame; of all frames or of some."""
+    """The answers that no later one contradicts, by frame; of all frames or of some."""
     shape = answers.geometry.shape or ()
     frames: dict[int, list[MaskAnswer]] = {}
     right_by_events = (a for a in answers.held if a.right)
@@ -207,10 +206,10 @@ def _standing(answers: MaskAnswers, of: Collection[int] | None = None) -> dict[i
         right: list[Index] = []
         wrong: list[Index] = []
         limits: list[float] = []
-        taken = np.zeros(int(np.prod(shape)), dtype=bool)  # by what is right
+        taken = np.zeros(int(np.prod(shape)), dtype=bool)  # pixels of cells that are right
         for answer in reversed(listed):
             cells, others = (list(map(pixels_of, side)) for side in (answer.right, answer.wrong))
-            # Of the same answer, what is right and what is wrong hold together.
+            # Right and wrong sets of the same answer are valid together.
             no_cells = [p for p in others if not _like_any(p, _SAME, (*cells, *right))]
             cells = [p for p in cells if not taken[p].any() and not _like_any(p, _GONE, wrong)]
             for p in cells:
@@ -247,12 +246,11 @@ def _sets(shape: tuple[int, ...], t: int, sets: Sequence[Index]) -> Regions:
 def with_events(
     masks: MaskAnswers, answers: AnnotationSet, detections: Detections, labels: Movie
 ) -> Steps[MaskAnswers]:
-    """Answers about masks, with what confirmed events say of the masks as they are now.
+    """Answers about masks, with those that follow from confirmed events for the present masks.
 
-    A cell that is there, moves, is missed or divides is right as it is drawn. A cell that merges
-    or is cut is drawn wrongly there or in the next frame, so that nothing is said of it, unless
-    its track is verified. A false detection is no cell. What was said of masks goes before what is
-    right by events.
+    The mask of a cell that moves, is missed or divides is right. That of a cell that merges or is
+    split is wrong there or in the next frame, so that nothing follows unless its track is verified.
+    A false detection is no cell. Direct answers about masks take precedence.
     """
     right, none = _rows_said(anchor(answers, detections, labels))
     frames = np.unique(detections.frame[np.concatenate([right, none])]).tolist()

@@ -1,4 +1,4 @@
-"""What is known of a movie at work: every change is on disk when the call returns."""
+"""Answers and settings of an open movie: every change is on disk when the call returns."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class AutosavingStore:
     geometry
         Extent and scale of the movie.
     begin
-        What is known already, where there is no file yet; it is written down at once.
+        The content if there is no file yet; it is written at once.
     """
 
     changed = Signal(object)
@@ -63,13 +63,13 @@ class AutosavingStore:
         self.history = known.of_movie(geometry, path)
         if journal is not None:
             if self.annotations is not known.annotations:
-                journal.end = None  # its first line tells of a shorter movie
+                journal.end = None  # its first line is about a shorter movie
             if begin is not None and not journal.path.exists():
                 journal.begin(self.history)
         self.resumed = len(self.annotations) + len(self.masks)  # answers that were in the file
         # Whether others may not take the place of an annotation: verified tracks rest on it.
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
-        self.name: Name = by_label  # what cells are called in messages
+        self.name: Name = by_label  # names of cells in messages
 
     @property
     def path(self) -> Path | None:
@@ -88,7 +88,7 @@ class AutosavingStore:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What was set and learned, as JSON values by name."""
+        """Settings and learned values, as JSON values by name."""
         return self.history.settings
 
     # ------------------------------------------------------------------ answers
@@ -103,9 +103,10 @@ class AutosavingStore:
     ) -> tuple[list[Annotation], int]:
         """Add answers in place of those that they contradict, as one step.
 
-        Nothing changes where all was said before and is `named` as then. Gives what stands for each
-        of them now, and how many earlier answers they replaced. Raises an `InputError` where a
-        verified track is locked against one of them. All else is as in `Annotation`.
+        Nothing changes if all was said before with the same `named`. Returns the annotation that
+        now holds for each, and the number of earlier answers that were replaced. Raises an
+        `InputError` where a verified track is locked against one of them. All else is as in
+        `Annotation`.
         """
         have, created = self.annotations, now()
         stand, new, renamed = list[Annotation](), list[Annotation](), set[str]()
@@ -151,7 +152,7 @@ class AutosavingStore:
         self._take("answer", change)
 
     def set(self, settings: Mapping[str, Any], *, undoable: bool = False) -> None:
-        """Change settings, by their JSON values; None for what is set no more."""
+        """Change settings, by their JSON values; None removes a setting."""
         known = self.settings
         change = AnswerChange(settings={k: (known.get(k), new) for k, new in settings.items()})
         self._take("answer" if undoable else "set", change)

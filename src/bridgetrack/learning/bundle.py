@@ -1,4 +1,4 @@
-"""What is known of the penalty P: planes below it, points where it was computed, outputs found.
+"""Known facts about the penalty P: planes below it, points where it was computed, outputs found.
 
     P(w) = sum_g P_g(w),      P_g(w) >= <a_k, w> + b_k     for every plane k of group g
 
@@ -61,7 +61,8 @@ class Planes:
         self._used = np.append(self._used, np.full(len(owner), self._clock))
 
     def use(self, planes: Index | Mask, most: int) -> None:
-        """Note which planes are of use now; of more than ``most`` those long idle are dropped."""
+        """Note which planes are in use; if there are more than ``most``, those long idle are
+        dropped."""
         self._clock += 1
         self._used[planes] = self._clock
         if len(self) > most:
@@ -71,8 +72,7 @@ class Planes:
 
 
 Search = Generator[TrainingStep, None, TrainingStep]
-"""Minimises a surrogate: yields where it stands after each inference over all samples, returns
-where it ends."""
+"""Minimises a surrogate: yields a step after each inference over all samples, returns the last."""
 
 
 class Bundle:
@@ -85,7 +85,7 @@ class Bundle:
     risk
         P and R.
     regularizer
-        Part of the surrogate.
+        The regulariser of the surrogate.
     options
         Limits. Of more than ``max_bounds`` planes those that have been idle are dropped. Those
         with a multiplier stay, so that no master problem falls below the one before.
@@ -113,13 +113,13 @@ class Bundle:
         self.n_groups, self._group = n_groups, np.arange(n) % n_groups
         self.w = np.zeros(d)
         self.forget()
-        # the literal treatment makes planes of other outputs than those found
+        # the literal treatment makes planes from other outputs than those found
         self.outputs = Planes(n, d) if options.cache and not risk.literal else None
 
     # --- the surrogate
 
     def set_tangent(self, tangent: Tangent, w: Array) -> None:
-        """Take another tangent of -R, found at ``w``: its outputs are planes of P, too (P >= R)."""
+        """Use another tangent of -R, found at ``w``: its outputs are planes of P, too (P >= R)."""
         self.tangent = tangent
         self._reward_planes = self._grouped(tangent.reward)
         self.keep_outputs(tangent.reward, w)
@@ -148,18 +148,18 @@ class Bundle:
         return self.regularizer.value(self._points) + self._uppers + linear
 
     def forget(self) -> None:
-        """Drop planes and points; outputs that were found stay."""
+        """Drop planes and points, but keep the outputs."""
         self.planes = Planes(self.n_groups, len(self.w))
         self._points, self._uppers = np.zeros((0, len(self.w))), np.zeros(0)
 
     # --- planes
 
     def add_planes_at(self, w: Array, tolerance: float) -> float:
-        """Compute P at a point and add planes; by how much they raise the model of P there."""
+        """Compute P at a point and add planes; returns how much they raise the model of P there."""
         return self.add(self.infer(w), w, tolerance)
 
     def infer(self, w: Array) -> Inferred:
-        """Compute P at a point, and remember it; the outputs that planes are made of."""
+        """Compute P at a point, and remember it; returns the outputs for planes."""
         found, n = self.risk.penalty(w), self.risk.n_annotations
         self._points = np.vstack([self._points, w])
         self._uppers = np.append(self._uppers, float(found.bounds.sum()) / n)
@@ -167,9 +167,8 @@ class Bundle:
         return self.risk.without_satisfied(found, self.tangent) if self.risk.literal else found
 
     def add(self, found: Inferred, w: Array, tolerance: float, enough: float = 0.0) -> float:
-        """Add the planes of some outputs that raise P_g at a point; by how much in all.
-
-        None is added unless together they raise the model of P by more than is enough.
+        """Add the planes of outputs that raise P_g at a point; returns by how much in all. None is
+        added unless together they raise the model of P by more than ``enough``.
         """
         slopes, offsets = self._grouped(found)
         values, known = slopes @ w + offsets, self._lower_bounds(w)
@@ -182,8 +181,8 @@ class Bundle:
     def rows(self) -> tuple[Array, Array, Index]:
         """The surrogate's planes for the master problem: slopes, offsets and groups.
 
-        Those of ``P >= R`` come last. A group that has no other is linear: it joins the tangent,
-        which the rows of the first group carry. Where no group has any, the first stays as it is.
+        Those of ``P >= R`` come last. A group without others is linear and joins the tangent, which
+        is added to the rows of the first group. If no group has any, the first is unchanged.
         """
         (slopes, offsets), planes = self._reward_planes, self.planes
         has_planes = np.bincount(planes.owner, minlength=planes.n_owners) > 0
@@ -198,7 +197,7 @@ class Bundle:
         return rows, levels, groups
 
     def prune(self, alpha: Array) -> None:
-        """Take note of which rows have a multiplier, and drop planes if there are many."""
+        """Note which rows have a multiplier, and drop planes if there are many."""
         self.planes.use(alpha[: len(self.planes)] > 0, self.options.max_bounds)
 
     def _lower_bounds(self, w: Array) -> Array:
@@ -224,7 +223,7 @@ class Bundle:
         return found
 
     def keep_outputs(self, found: Inferred, w: Array, samples: Index | None = None) -> None:
-        """Keep outputs of some samples (None: all), where they beat those known at ``w``."""
+        """Keep outputs of some samples (None: all) that are better than the known ones at ``w``."""
         if self.outputs is None:
             return
         samples = np.arange(len(self._group)) if samples is None else samples
@@ -235,11 +234,11 @@ class Bundle:
     # --- from one training to another
 
     def take_over(self, earlier: Bundle) -> None:
-        """Begin with what is still valid of an earlier training.
+        """Take over what is still valid from an earlier training.
 
         Points hold as long as the samples, their order, their features and their annotations are
         the same, as their keys say; planes, where the number of groups is the same, too. After any
-        other change only the outputs of unchanged samples serve.
+        other change only the outputs of unchanged samples are used.
         """
         samples = self.risk.samples
         now = {s.key: i for i, s in enumerate(samples) if s.key is not None}

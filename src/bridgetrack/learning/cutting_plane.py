@@ -3,8 +3,8 @@
     min_w  regulariser(w) + sum_g xi_g + <v, w> + c      s.t.  xi_g >= <a_k, w> + b_k
 
 The minimum of this master problem over the planes known so far is a lower bound, and its minimiser
-is where inference is asked for more planes. Planes made of outputs found before are tried first;
-inference is asked once they would close too little of the gap.
+is where inference is asked for more planes. Planes of outputs found before are tried first;
+inference follows once they would close too little of the gap.
 
 The minimiser of a master problem with few slacks may oscillate. Once a few in a row made no
 real progress over the best point, inference is asked halfway between this and the minimiser first,
@@ -61,7 +61,7 @@ def minimise(bundle: Bundle, precision: float) -> Search:
             return bundle.incumbent(lower, "converged")
         if bundle.risk.n_inferences >= bundle.options.max_inferences:
             return bundle.incumbent(lower, "limit")
-        # A point halfway that brings nothing proves nothing: the minimiser comes after it.
+        # A point halfway without a new plane proves nothing: the minimiser follows.
         halfway = [0.5 * (best.w + query)] if stalled >= STALLED else []
         for point in (*halfway, query):
             risen = bundle.add_planes_at(point, tolerance) > tolerance  # lines 7 and 8
@@ -77,7 +77,7 @@ def minimise(bundle: Bundle, precision: float) -> Search:
 
 
 def _next_point(bundle: Bundle, best: TrainingStep, precision: float) -> tuple[Array, float]:
-    """Where to ask for inference next, and the lower bound on the minimum."""
+    """The next point for inference, and the lower bound on the minimum."""
     lower, tolerance = best.lower, RAISED * precision
     for _ in range(KNOWN_IN_A_ROW):
         master = solve_master(*bundle.rows(), bundle.regularizer, 1e-2 * precision)  # line 9

@@ -164,13 +164,13 @@ def call_backend(
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
     The point and the multipliers of ``G x <= h``, none of these if the back end gives none; None
-    if it could not solve it. Nothing is certified: check what comes back. What a back end warns of
-    is kept quiet, since its result is certified and another one follows.
+    if it could not solve it. Nothing is certified here. Warnings of a back end are suppressed,
+    since its result is certified afterwards and another back end follows.
     """
     import qpsolvers
 
-    # Most failures come back as a status. What is raised for the numbers' sake is an error of
-    # qpsolvers, of values (an indefinite P) or of arithmetic.
+    # Most failures are returned as a status. Errors that depend on the numbers are those of
+    # qpsolvers, of values (an indefinite P), and of arithmetic.
     try:
         problem = qpsolvers.Problem(P, q, **constraints)
         with warnings.catch_warnings():

@@ -42,7 +42,7 @@ class Dual:
     Parameters
     ----------
     bundle
-        What is known of the penalty, and the limits.
+        The penalty, and the limits.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class Dual:
         self._blocks = list(bundle.risk.model.blocks(bundle.risk.samples))
 
     def aim(self) -> None:
-        """Take the bundle's surrogate; the first begins with the outputs of its tangent."""
+        """Use the bundle's surrogate; the first time, begin with the outputs of its tangent."""
         if not len(self.losses):
             reward = self.bundle.tangent.reward
             self.features, self.losses = reward.features.copy(), reward.losses.copy()
@@ -101,7 +101,7 @@ class Dual:
             yield self._blocks[int(number)]
 
     def _ended(self, lower: float, precision: float) -> str:
-        """Why the search ends here; empty where it goes on."""
+        """Why the search ends here; empty if it goes on."""
         if self.bundle.incumbent(lower).gap <= precision:
             return "converged"
         spent = self.bundle.risk.n_inferences >= self.bundle.options.max_inferences
@@ -143,13 +143,13 @@ class FrankWolfe(Dual):
                 yield bundle.incumbent(max(lower, self.value()))
 
     def _learn(self, found: Inferred, rows: Index) -> float:
-        """One step of some samples towards what was found; the sum of their gaps."""
+        """One step of some samples towards the outputs found; returns the sum of their gaps."""
         self.bundle.keep_outputs(found, self.w, rows)
         pairs = zip(rows.tolist(), found.features, found.losses, strict=True)
         return sum(max(self.move(i, phi, float(loss)), 0.0) for i, phi, loss in pairs)
 
     def _sweep(self, precision: float) -> None:
-        """Steps towards known outputs until they promise little of what they did at first."""
+        """Steps towards known outputs until they gain little compared with the first ones."""
         outputs, enough = self.bundle.outputs, 0.0
         if outputs is None:
             return
@@ -170,7 +170,7 @@ class FrankWolfe(Dual):
         self.refresh()
 
     def _known_value(self, w: Array) -> float:
-        """The surrogate at a point as far as the known outputs tell: a lower bound."""
+        """The surrogate at a point by the known outputs: a lower bound."""
         best = self.bundle.best_known(w)
         above = 0.0 if best is None else float(best.bounds.sum()) / self.n
         return float(self.l2.value(w)) + self.bundle.tangent.at(w) + above

@@ -1,4 +1,4 @@
-"""Choices and limits of training: the loss, what minimises its risk, and the curriculum."""
+"""Choices and limits of training: the loss, the learner, and the curriculum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regularisers: how far weights may go from a prior, and in which directions.
+"""Regularisers: the cost of weights that differ from a prior.
 
 ``L2``: ``lambda/2 (w - w0)' M (w - w0)``; ``L1``: ``lambda sum_i m_i |w_i - w0_i|``.
 """
@@ -45,7 +45,7 @@ class Regularizer(ABC):
         return np.ones(d) if self.metric is None else np.asarray(self.metric, dtype=float)
 
     def check(self, d: int) -> None:
-        """Refuse, with an InputError, what does not fit ``d`` weights."""
+        """Raise an InputError if the shapes do not fit ``d`` weights."""
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise InputError(f"the weight of the regulariser must be positive, not {self.weight}")
         for name, values in (("prior", self.centre(d)), ("metric", self.factor(d))):
@@ -84,7 +84,7 @@ class L2(Regularizer):
         return self.centre(len(z)) + self.whitened(z[None])[0]
 
     def least(self, slope: Array) -> Array:
-        """Where the regulariser plus ``<slope, w - w0>`` is least, less w0."""
+        """Minimiser of the regulariser plus ``<slope, w - w0>``, minus w0."""
         return np.asarray(-(1.0 / self.factor(len(slope)) / self.weight) * slope)
 
 
@@ -132,6 +132,6 @@ class L1(Regularizer):
         alpha = alpha / alpha.sum()
         excess = max(1.0, float(np.abs(G.T @ alpha).max(initial=0)))
         alpha = alpha / excess
-        alpha[-1] += 1 - 1 / excess  # the row of slope zero takes what rounding made too much
+        alpha[-1] += 1 - 1 / excess  # the row of slope zero takes the excess due to rounding
         feasible = np.abs(G.T @ alpha).max(initial=0) <= 1 + 1e-9
         return w0 + step / price, alpha, primal, top + float(c @ alpha) if feasible else -np.inf

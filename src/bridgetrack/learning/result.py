@@ -1,4 +1,4 @@
-"""What training reports while it runs and hands back at the end."""
+"""Reports of a training while it runs, and its result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """Where training stands: at the best point so far of a convex surrogate J~."""
+    """State of a training: the best point so far of a convex surrogate J~."""
 
     w: Array  # the point, shape (d,): what to keep if training is cancelled here
     objective: float  # J~ there, not below J
@@ -68,7 +68,7 @@ class TrainingResult:
 
     @classmethod
     def of(cls, risk: Risk, steps: Sequence[TrainingStep], **found: Any) -> TrainingResult:
-        """What was found, with the steps that led there and what they cost."""
+        """The result, with the steps of the training and their cost."""
         return cls(
             **found,
             steps=tuple(steps),

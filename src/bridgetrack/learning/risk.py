@@ -60,11 +60,11 @@ class Risk:
     Parameters
     ----------
     model, samples
-        What is learned, from what.
+        The model and the samples to learn from.
     n_annotations
         Divides both parts; None: the number of samples.
     loss, treatment
-        Which loss, and what becomes of satisfied samples (where its penalty space is Y°).
+        The loss, and the treatment of satisfied samples (if its penalty space is Y°).
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Risk:
 
     @property
     def n_inferences(self) -> int:
-        """Inferences over all samples for P so far; one of some samples counts as a share."""
+        """Inferences over all samples for P so far; an inference of some samples counts in part."""
         return self._inferred // len(self.samples)
 
     def penalty(self, w: Array, rows: Index | None = None) -> Inferred:
@@ -141,7 +141,7 @@ class Risk:
         return Tangent(v, -sign * float(found.losses.sum()) / n, found)
 
     def without_satisfied(self, found: Inferred, tangent: Tangent) -> Inferred:
-        """The literal treatment: a satisfied sample adds to P what the tangent takes away."""
+        """The literal treatment: a satisfied sample adds to P what the tangent subtracts."""
         taken = replace(tangent.reward, losses=self.loss.reward_sign * tangent.reward.losses)
         return taken.where(found.losses <= SATISFIED, found)
 
@@ -151,12 +151,12 @@ class Risk:
         found = ask(samples, w)
         self.seconds += time.perf_counter() - start
         _check(found)
-        # a bound is never below what was attained, whatever the rounding of the solver
+        # a bound is never below the attained value, whatever the rounding of the solver
         return replace(found, bounds=np.maximum(found.bounds, found.values(w, sign)))
 
 
 def _check(found: Inferred) -> None:
-    """Refuse what inference returned if it is no number."""
+    """Raise an error if inference returned something that is no number."""
     given = {"features": found.features, "task losses": found.losses, "bounds": found.bounds}
     for name, values in given.items():
         if not np.isfinite(values).all():

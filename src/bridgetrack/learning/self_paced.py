@@ -1,8 +1,8 @@
 """Self-paced learning: from easy samples to hard ones (002, after Kumar et al. 2010).
 
 Samples with a difficulty below 1/K take part; weights and selection alternate, and 1/K grows by mu
-until all are in. What is returned is CCCP on all samples, which begins where the easy ones led:
-its objective is that of plain training, and only the local optimum differs.
+until all are in. The last training is CCCP on all samples, starting from the weights of the easy
+ones: its objective is that of plain training, and only the local optimum differs.
 
 A sample is difficult by its ``slack``: its loss; by its ``entropy``: how uncertain its hidden part
 is; or by its ``novelty`` (002, eq. 4): how far the weights would have to move to learn it,
@@ -33,10 +33,10 @@ FIRST = 0.2
 """Share of the samples that take part from the start."""
 
 RATE = 1.3
-"""mu: from stage to stage the threshold 1/K grows by this factor, or more."""
+"""mu: the threshold 1/K grows by at least this factor per stage."""
 
 AT_LEAST = 0.1
-"""Share of the samples that come in with each stage at least."""
+"""Least share of the samples that each stage adds."""
 
 ALTERNATIONS = 2
 """Selections and trainings for one threshold at most."""
@@ -45,13 +45,13 @@ PRECISION = 1e-2
 """Duality gap of the trainings on selections."""
 
 MAX_STAGES = 20
-"""After so many, everything takes part."""
+"""After this many stages all samples take part."""
 
 ROUNDS = 8
 """Rounds of inference for the novelty."""
 
 VIOLATION = 1e-2
-"""Violation, in units of the task loss, that novelty lets pass."""
+"""Violation, in units of the task loss, that novelty tolerates."""
 
 
 def train_self_paced(
@@ -64,8 +64,8 @@ def train_self_paced(
     """Train on growing selections, then on everything, each time by ``learn``.
 
     Lambda means the same throughout: the risk of a selection is divided by the number of all
-    annotations. The steps of a selection have its own objective and gap. What the curriculum costs
-    is in the result's counts, not in its steps.
+    annotations. The steps of a selection have its own objective and gap. The cost of the curriculum
+    is in the counts of the result, not in its steps.
     """
     assert options.curriculum is not None
     criterion, stages, threshold = options.curriculum, list[Stage](), -np.inf

@@ -1,4 +1,4 @@
-"""What a learner may ask of a structured model: joint features, a task loss, and inference.
+"""The interface of a structured model: joint features, a task loss, and inference.
 
 Scores are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised. Learners know nothing else of x and y.
 """
@@ -24,15 +24,15 @@ class Sample:
 
     x: Any  # structured input, treated as immutable
     y_star: Any  # partial annotation, treated as immutable
-    # names both across trainings: to be changed when the annotation, the features, their scaling or
-    # the set of possible outputs change. Samples of the same name are interchangeable; without one,
-    # a later training takes the sample for changed
+    # identifies both across trainings: it must change if the annotation, the features, their
+    # scaling or the set of possible outputs change. Samples of the same name are interchangeable;
+    # without one, a later training takes the sample for changed
     key: Hashable | None = None
 
 
 @dataclass(frozen=True)
 class Inferred:
-    """What one inference of each of n samples found."""
+    """Result of one inference of each of n samples."""
 
     features: Array  # joint features ``phi(x, y)`` of the outputs y, shape (n, d)
     losses: Array  # their task losses ``Delta(y*, y)``, zero exactly where y is compatible, (n,)
@@ -55,7 +55,7 @@ class Inferred:
 
 
 class StructuredModel(ABC):
-    """What a learner needs to know about a problem.
+    """A problem as learners see it.
 
     Inference is asked for many samples at once, so that a model can solve them together or in
     parallel. It may be inexact or relaxed: ``features`` and ``losses`` then belong to what was

@@ -1,4 +1,4 @@
-"""The door to training: which learner, from which weights, with or without a curriculum."""
+"""Training: chooses the learner, the first weights, and the curriculum."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def train(
     Parameters
     ----------
     model
-        What is learned.
+        The structured model.
     samples
         Inputs with their annotations.
     regularizer
@@ -53,7 +53,7 @@ def train(
     loss
         One of `LOSSES`.
     treatment
-        What becomes of satisfied samples, see `options.Treatment`.
+        Treatment of satisfied samples, see `options.Treatment`.
     options
         Choices and limits.
     initial

@@ -30,7 +30,7 @@ from bridgetrack.learning.structured_model import (
 class Domain:
     """One of several annotated data sets."""
 
-    model: StructuredModel  # what is learned there; all domains have the same features
+    model: StructuredModel  # its structured model; all domains have the same features
     samples: Sequence[Sample]  # its inputs with their annotations
     # the domain's risk, a sum over its samples, is divided by this. None: the number of its
     # samples, so that every domain counts alike. The same number for all domains makes every
@@ -139,7 +139,7 @@ class Stacked(StructuredModel):
         )
 
     def blocks(self, samples: Sequence[Sample]) -> Sequence[Index]:
-        """Samples that one inference of their domain solves together."""
+        """Samples that one inference in their domain solves together."""
         return [
             rows[block]
             for k, rows, mine in self._by_domain(samples)

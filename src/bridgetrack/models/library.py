@@ -28,7 +28,7 @@ _EARLIER = "model.json"
 
 
 def library_folder() -> Path:
-    """Where the models are kept unless somebody says otherwise."""
+    """The default folder of the models."""
     given = os.environ.get(ENVIRONMENT, "")
     if given:
         return Path(given)
@@ -133,10 +133,10 @@ def find_model_file(given: Path | str, library: Library | None = None) -> Path |
     if path.is_dir():
         raise ModelError(f"{path}: a folder, not a model; give the file of a model")
     if path.suffix == ".json" or len(path.parts) > 1:
-        return path  # loading it says what is wrong
+        return path  # loading it raises the error
     return library.file(name)
 
 
 def _folded(name: str) -> str:
-    """What two names share that some system would take for one."""
+    """The form of a name that is equal for names that some systems do not distinguish."""
     return unicodedata.normalize("NFC", name).strip().casefold()

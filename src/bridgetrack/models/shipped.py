@@ -20,7 +20,7 @@ from bridgetrack.models.model import MODEL_FILE, Model
 
 
 def shipped_model(features: FeatureSet | None = None) -> Model:
-    """Where every user starts: the hand-set weights, and how tightly each is tied.
+    """The starting model: hand-set weights, and how tightly each is tied.
 
     How much each weight varies between movies was learned from movies of many kinds
     (``benchmarks/prior.py``), so that training from a few clicks changes first what differs between

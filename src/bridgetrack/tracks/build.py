@@ -19,10 +19,10 @@ from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.tracks.tracks import MARGIN, Tracks, chains
 
 PART_AFTER = 5
-"""Frames that both parts of a split must live apart to be taken for two touching cells."""
+"""Frames for which both parts of a split must exist to be taken for two touching cells."""
 _KEYS = np.array([event.key for event in Event], dtype=object)
 _RANK = np.argsort(np.argsort(_KEYS)).astype(np.int8)
-"""Of the kinds by their names."""
+"""Rank of the kinds in the order of their names."""
 
 
 def build_tracks(
@@ -81,7 +81,7 @@ _BRIDGED = 2
 
 
 def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
-    """Where identities are lost because there is no cell in too many successive frames."""
+    """Notes about successive frames without cells, too many for tracks to continue."""
     seen = np.flatnonzero(np.diff(detections.offsets))
     for k in np.flatnonzero(np.diff(seen) > _BRIDGED + 1).tolist():
         before, after = int(seen[k]), int(seen[k + 1])
@@ -97,14 +97,14 @@ def _blanks(detections: Detections, nodes: pd.DataFrame) -> Iterable[str]:
 _WITHIN = np.log(1.35)
 """Logarithm of the factor by which parts must add up to the whole."""
 _NAMED = 3
-"""Cases that are named; of others their number is told."""
+"""Most cases that are listed; only the number of others is given."""
 
 
 def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
     """Remarks on chosen events that are more likely one division, or one fusion, of three or more.
 
-    Sizes must say so: the cells that appear beside two daughters make up the mother with them, or
-    those that disappear beside a cell that becomes a much larger one make up that one with it.
+    The sizes must agree: a cell that appears beside two daughters adds up to the mother with them,
+    or cells that disappear add up to the much larger one that a cell beside them becomes.
     """
     area = detections.table["area"].to_numpy(dtype=np.float64)
     if not len(area) or area.max() == area.min():
@@ -113,7 +113,7 @@ def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
     position = detections.position
 
     def together(whole: int, parts: Index, others: Index, reach: float) -> str:
-        """Labels of the parts of a cell with others, within so many radii, that make it up."""
+        """Labels of the parts of a cell and of others within some radii that add up to it."""
         away = np.linalg.norm(position[others] - position[whole], axis=1)
         near = others[(away < reach * radius[whole]) & (others != whole)]
         own = area[parts].sum()
@@ -203,7 +203,7 @@ class Identities:
     def __init__(self, detections: Detections, first: Index, last: Index) -> None:
         self.track = np.arange(len(first))
         self.links: list[tuple[int, int, str]] = []
-        # Of merged regions: the tracks inside, with the chain on which each was last seen alone.
+        # For merged regions: the tracks inside, with the chain on which each was last seen alone.
         self._occupants: dict[int, dict[int, int]] = {}
         self._first, self._last = first, last
         self._length = detections.frame[last] - detections.frame[first] + 1
@@ -217,7 +217,7 @@ class Identities:
         return self._occupants.get(chain, {int(self.track[chain]): chain})
 
     def merge(self, one: int, two: int, region: int) -> None:
-        """Two chains are drawn as one region from here on."""
+        """Two chains are segmented as one region from here on."""
         if self.track[one] == self.track[two]:
             self.track[region] = self.track[one]
             return
@@ -305,12 +305,12 @@ def roots(n_tracks: int, links: pd.DataFrame) -> Index:
 
 def _edges(events: Events, values: dict[str, Array]) -> pd.DataFrame:
     """One row per link between two detections."""
-    # All events three times: to their first target, to their second, and from their second source.
+    # All events three times: with their first target, their second one, and their second source.
     source = np.concatenate([events.sources[:, k] for k in (0, 0, 1)])
     target = np.concatenate([events.targets[:, k] for k in (0, 1, 0)])
     there = np.flatnonzero((source >= 0) & (target >= 0))
     order = there[np.lexsort((target[there], source[there]))]
-    row = order % max(len(events), 1)  # whichever of the three times it is
+    row = order % max(len(events), 1)  # in all three copies
     columns: dict[str, Any] = {"source": source[order], "target": target[order]}
     columns["event"] = _KEYS[events.event[row]]
     columns |= {name: value[row] for name, value in values.items()}

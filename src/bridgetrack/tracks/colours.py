@@ -1,4 +1,4 @@
-"""What tracks and their cells are coloured by, in pictures, files and the window alike."""
+"""Colours of tracks and their cells, the same in pictures, files and the window."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bridgetrack.tracks.tracks import Tracks
 
 _GOLDEN = 0.618033988749895
 _APART = 31
-"""How much the frame of a first cell counts beside its label."""
+"""Factor of the frame of a first cell beside its label."""
 
 UNKNOWN = (0.55, 0.55, 0.55)
-"""Colour of what has no value."""
+"""Colour for missing values."""
 
 # Viridis without its darkest end, which is lost on a dark ground.
 _VIRIDIS = ("4a58a8", "31688e", "26828e", "1f9e89", "35b779", "6ece58", "b5de2b", "fde725")
@@ -37,16 +37,16 @@ _OF_TRACKS = ("duration", "mean_speed", "mean_area", "growth", "divisions", "dis
 
 @dataclass(frozen=True)
 class Colouring:
-    """A shade for every sight of every track."""
+    """A shade for every cell of every track."""
 
-    by: str  # what the colours stand for, see `colourings`
-    words: str  # the same for people, with its unit
+    by: str  # what the colours represent, see `colourings`
+    words: str  # the same in words, with its unit
     palette: str  # which of `PALETTES`
     # track_id, frame: the sights in the order of `cells_by_track`, shape (n,)
     track_id: Index
     frame: Index
     shades: Array  # from 0 to 1, NaN where there is no value, shape (n,)
-    # low, high: what the shades 0 and 1 stand for; NaN where the colours are names
+    # low, high: values of the shades 0 and 1; NaN if the colours are categories
     low: float
     high: float
     along: bool  # whether the value changes along a track
@@ -72,14 +72,14 @@ def paint(shades: Array, palette: str) -> Array:
 
 
 def colourings(tracks: Tracks) -> dict[str, str]:
-    """What tracks can be coloured by, with words for people."""
+    """The quantities by which tracks can be coloured, with their words."""
     known = {name: name for name in ("family", "certainty", "track", "generation")}
     numbers = (*cell_features(tracks), *_OF_TRACKS)
     return known | {name: title_of(name, tracks.geometry) for name in numbers}
 
 
 def title_of(name: str, geometry: Geometry) -> str:
-    """Name of a number of cells or tracks with its unit, for axes and legends."""
+    """Name of a measure of cells or tracks with its unit, for axes and legends."""
     return titles(geometry).get(name, name).replace("_", " ")
 
 
@@ -93,12 +93,12 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     track_id = seen["track_id"].to_numpy(dtype=np.int64)
     palette, low, high = "names", np.nan, np.nan
     if by in ("family", "track"):
-        # By the first cell: numbers of families change wherever another one comes or goes.
+        # By the first cell: numbers of lineages change if another one is added or removed.
         name = "lineage_id" if by == "family" else "track_id"
         first = tracks.nodes.sort_values(["frame", "label"]).drop_duplicates(name)
         marks = first["label"] + _APART * first["frame"]
         marks = marks.set_axis(first[name]).reindex(seen[name])
-        shades = np.asarray(marks * _GOLDEN % 1.0)  # far apart for numbers in a row
+        shades = np.asarray(marks * _GOLDEN % 1.0)  # distinct for consecutive numbers
     else:
         palette = "certainty" if by == "certainty" else "numbers"
         values = seen[by] if along else _of_tracks(tracks, by).reindex(track_id)
@@ -114,7 +114,7 @@ def _of_tracks(tracks: Tracks, name: str) -> pd.Series[Any]:
 
 
 def _range(values: Array, by: str) -> tuple[float, float]:
-    """Values at both ends of the palette; a few extremes must not leave one colour for the rest."""
+    """Values at both ends of the palette, which a few extremes must not stretch."""
     known = values[np.isfinite(values)]
     if by == "certainty":
         return 0.5, 1.0

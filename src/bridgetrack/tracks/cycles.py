@@ -86,7 +86,7 @@ class CellCycles:
 
 
 def cell_cycles(tracks: Tracks) -> CellCycles:
-    """Times between divisions and what goes with them."""
+    """Times between divisions, and the measures of these cells."""
     geometry = tracks.geometry
     title, unit, per = titles(geometry), units(geometry)["time"], geometry.frame_interval or 1.0
     table = track_table(tracks)
@@ -139,7 +139,7 @@ def survival(duration: Array, divides: Mask) -> pd.DataFrame:
     curve = ecdf(CensoredData.right_censored(duration, ~divides)).sf
     left = curve.probabilities
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of ends of the curve, where it is not known
+        warnings.simplefilter("ignore")  # for ends of the curve, where the variance is unknown
         interval = curve.confidence_interval(0.95, method="log-log")
     # known between the first division and the last survivor
     bounds = (interval.low.probabilities, interval.high.probabilities)

@@ -54,7 +54,7 @@ class CellsByTrack(LazyFrames):
     """
 
     def __init__(self, labels: Movie, nodes: pd.DataFrame, numbers: Index) -> None:
-        # Numbers of two bytes are drawn as they are, others take napari 50 ms a frame.
+        # napari draws numbers of two bytes directly; others take 50 ms a frame.
         kind = np.uint16 if numbers.max(initial=0) < 2**16 else np.int32
         super().__init__((labels.n_frames, *(labels.geometry.shape or ())), kind)
         self._labels, self._numbers = labels, numbers.astype(kind)
@@ -66,12 +66,12 @@ class CellsByTrack(LazyFrames):
         if self._last is None or self._last[0] != t:
             labels, here = label_frame(self._labels, t), self._frame == t
             made = map_array(labels, self._label[here], self._numbers[here])
-            self._last = t, made  # looked at, likely once more
+            self._last = t, made  # shown, probably again soon
         return self._last[1]
 
 
 _SHADES = 64
-"""How many shades cells have whose colour changes along their tracks."""
+"""Number of shades if colours change along tracks."""
 
 
 def coloured_cells(
@@ -102,7 +102,7 @@ _BINS = 40
 
 @dataclass(frozen=True)
 class TrackNumbers:
-    """What the tracks of a movie amount to."""
+    """Measures of the tracks of a movie."""
 
     tracks: Tracks
     table: pd.DataFrame  # one row per track, see `track_table`
@@ -111,7 +111,7 @@ class TrackNumbers:
 
     @property
     def features(self) -> dict[str, str]:
-        """What can be plotted, with words: numbers of cells, then (with ``track:``) of tracks."""
+        """Measures that can be plotted, with words: of cells, then (with ``track:``) of tracks."""
         geometry = self.tracks.geometry
         known = {name: title_of(name, geometry) for name in cell_features(self.tracks)}
         named = {"track_id", "lineage_id"}
@@ -138,7 +138,7 @@ class TrackNumbers:
         return int(found.iloc[0]) if len(found) else None
 
     def curves(self, feature: str, chosen: Sequence[int]) -> pd.DataFrame:
-        """A number of the cells of some tracks over time: ``track_id``, ``time``, its values."""
+        """A measure of the cells of some tracks over time: ``track_id``, ``time``, its values."""
         own = self.cells[self.cells["track_id"].isin(list(chosen))]
         names = ["track_id", *dict.fromkeys(("time", feature))]
         return own[names].reset_index(drop=True)
@@ -146,7 +146,7 @@ class TrackNumbers:
     def distribution(
         self, feature: str, chosen: Collection[int] = ()
     ) -> tuple[Array, Index, Index]:
-        """How a number is distributed over all cells or tracks.
+        """Distribution of a measure over all cells or tracks.
 
         Edges of the bins, shape (n + 1,); how many of all and of those chosen are in each, (n,).
         """
@@ -165,7 +165,7 @@ class TrackNumbers:
 
 
 def numbers_of(tracks: Tracks) -> Steps[TrackNumbers]:
-    """Work out all numbers of some tracks."""
+    """Compute all measures of some tracks."""
     yield Progress("Measuring the tracks", 0.0)
     table = track_table(tracks)
     yield Progress("Measuring the tracks", 0.4)
@@ -175,7 +175,7 @@ def numbers_of(tracks: Tracks) -> Steps[TrackNumbers]:
 
 
 _UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}
-"""How units of tables are shown; a line does not break within one."""
+"""Units of tables as they are shown; a line does not break within one."""
 
 
 def column_words(column: str) -> str:

@@ -15,7 +15,8 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import MARGIN, Tracks
 
 VERIFIED, NAMED = "verified", "named"
-"""Columns of nodes: whether its track is verified, what ends or begins there; only where any is."""
+"""Columns of nodes: whether the track is verified, the cause of an end or beginning; may be
+absent."""
 
 
 def units(geometry: Geometry) -> dict[str, str]:
@@ -43,7 +44,7 @@ def titles(geometry: Geometry) -> dict[str, str]:
 
 
 def sizes_known(tracks: Tracks) -> bool:
-    """Whether the areas of cells mean something: points without sizes have 1 throughout."""
+    """Whether the areas of cells are known: points without sizes have the area 1."""
     return bool((tracks.nodes["area"] != 1).any())
 
 
@@ -111,7 +112,7 @@ def track_table(tracks: Tracks) -> pd.DataFrame:
 
 
 def _take_names(table: pd.DataFrame, tracks: Tracks) -> None:
-    """Write what ends and beginnings were called into a table of tracks."""
+    """Write the named causes of ends and beginnings into a table of tracks."""
     table["begins_in"] = ""
     row = {track: k for k, track in enumerate(table["track_id"])}
     nodes = tracks.nodes[tracks.nodes[NAMED] != ""]
@@ -125,15 +126,15 @@ def _take_names(table: pd.DataFrame, tracks: Tracks) -> None:
 def certainties(tracks: Tracks) -> pd.Series[float]:
     """How probable the least certain event of every node is, shape (nodes,).
 
-    Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). At
-    least so probable, where only a lower bound on the margin is known. NaN if nothing is known
-    of a node's events, 1 where answers leave no other.
+    Against the best alternative: an event of margin m has the probability 1 / (1 + exp(-m)). A
+    lower bound if only a lower bound on the margin is known. NaN if nothing is known about a node's
+    events, 1 if answers leave no alternative.
     """
     return pd.Series(certainty_of(node_margins(tracks)), index=tracks.nodes.index)
 
 
 def certainty_of(margin: Array) -> Array:
-    """How probable events of some margins are, ``1 / (1 + exp(-margin))``."""
+    """Probability of events with some margins, ``1 / (1 + exp(-margin))``."""
     from scipy.special import expit
 
     return np.asarray(expit(margin))
@@ -146,7 +147,7 @@ def node_margins(tracks: Tracks) -> Array:
     for side in ("sources", "targets"):
         named = tracks.events[[side, MARGIN]].explode(side).dropna().to_numpy(dtype=np.float64)
         place = ids.get_indexer(named[:, 0].astype(np.int64))
-        known = place >= 0  # events of false detections name what is no node
+        known = place >= 0  # events of false detections name cells that are no nodes
         seen[place[known]] = True
         np.minimum.at(least, place[known], named[known, 1])
     least[~seen] = np.nan
@@ -182,7 +183,7 @@ def cell_features(tracks: Tracks) -> list[str]:
 
 
 def _measured(tracks: Tracks) -> list[str]:
-    """Numbers beside place and area that are known of the cells."""
+    """Names of the measures of cells other than position and area."""
     known = {"id", "file_id", "label", "frame", "track_id", "lineage_id", "area", "time", "speed"}
     known |= set(tracks.geometry.axes)
     kinds = tracks.nodes.dtypes
@@ -211,7 +212,7 @@ def sights(tracks: Tracks, more: Sequence[str] = ()) -> pd.DataFrame:
     for name in (*axes, *more):
         values = nodes[name].to_numpy(dtype=np.float64)[order] * scales.get(name, 1.0)
         sums = np.bincount(sights, weights=values * weight, minlength=len(starts))
-        # A cell in one piece keeps its values to the last digit.
+        # The values of a cell in one piece stay exact.
         alone = np.diff(np.r_[starts, len(order)]) == 1
         found[name] = np.where(alone, values[starts], sums / np.where(total > 0, total, 1))
     return found
@@ -296,7 +297,7 @@ def _at_edge(last: pd.DataFrame, geometry: Geometry) -> Mask:
 def with_verified(tracks: Tracks, chosen: Events, confirmed: Mask) -> Tracks:
     """The tracks with the column ``verified`` in their nodes, where some are.
 
-    They are what the `chosen` events amount to, of which answers confirm some, shape (E,).
+    They are built from the `chosen` events, of which answers confirm some, shape (E,).
     """
 
     def named(events: Events) -> Mask:

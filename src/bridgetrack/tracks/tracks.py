@@ -1,4 +1,4 @@
-"""Tracks with lineages: what the chosen events, or a plain graph, amount to."""
+"""Tracks with lineages, built from the chosen events or from a plain graph."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ class Tracks:
 
 EDGE_EVENTS = ("move", "skip", "divide", "split", "merge")
 MARGIN = "margin_at_least"
-"""Column of margins: the best explanation without an event is worse by at least so much."""
+"""Column of margins: the best explanation without an event is worse by at least this much."""
 MARGINS = (MARGIN, "margin")
-"""What it is called in files; earlier versions wrote exact margins."""
+"""Its names in files; earlier versions wrote exact margins."""
 EVENT_COLUMNS = ["frame", "event", "sources", "targets", "score", MARGIN]
 
 
 def events_from_edges(
     nodes: pd.DataFrame, edges: pd.DataFrame, src: Index, tgt: Index, n_frames: int
 ) -> pd.DataFrame:
-    """The events that a graph amounts to (see `Tracks.events`).
+    """The events of a graph (see `Tracks.events`).
 
     Edges of one ``divide`` or ``split`` share the source, those of one ``merge`` the target. The
     frame of an event with several later cells is that of the earliest. `src` and `tgt` are the
@@ -221,7 +221,7 @@ def _complete_edges(
 
 
 def edge_events(nodes: pd.DataFrame, src: Index, tgt: Index) -> NDArray[np.object_]:
-    """What edges are by how many leave and enter their ends, and how far apart these are, (E,)."""
+    """Events of edges, by the numbers of edges at their ends and the frames between these, (E,)."""
     frame, n = nodes["frame"].to_numpy(dtype=np.int64), len(nodes)
     kinds = np.where(frame[tgt] - frame[src] > 1, "skip", "move").astype(object)
     kinds[np.bincount(tgt, minlength=n)[tgt] > 1] = "merge"

@@ -25,10 +25,10 @@ PICTURES = (".svg", ".png", ".pdf")
 """Kinds of pictures that are written."""
 
 _APART = 1.0
-"""Columns left free between two families."""
+"""Columns left free between two lineages."""
 
 _SEEN_ONCE = 0.3
-"""Length in frames at which a track is drawn that was seen once."""
+"""Drawn length, in frames, of a track that was seen once."""
 
 
 _PER_COLUMN, _NARROW, _WIDE, _HIGH = 0.14, 6.0, 160.0, 7.0
@@ -37,12 +37,13 @@ _PER_COLUMN, _NARROW, _WIDE, _HIGH = 0.14, 6.0, 160.0, 7.0
 At 150 dots to the inch, pictures stay below the 65,000 pixels that PNG readers bear."""
 
 _NAMED = 150
-"""Up to so many tracks have their numbers in the picture."""
+"""Most tracks whose numbers are in the picture."""
 
 
 @dataclass(frozen=True)
 class Lineages:
-    """Tracks side by side: time runs down, mothers stand over the middle of their daughters.
+    """Layout of tracks side by side: time runs down, mothers are above the middle of their
+    daughters.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class Lineages:
         return self.branches["track_id"].to_numpy(dtype=np.int64)
 
     def rows_of(self, tracks: Collection[int]) -> Index:
-        """Rows of some tracks, of those that are drawn."""
+        """Rows of some tracks, as far as they are drawn."""
         return np.flatnonzero(np.isin(self._order, list(tracks)))
 
     def strokes(self, colours: Colouring) -> tuple[Array, Array]:
@@ -95,7 +96,7 @@ class Lineages:
         return corners, colours.shades[row], (links["event"] == "divide").to_numpy(dtype=bool)
 
     def nearest(self, x: float, frame: float) -> tuple[int, int] | None:
-        """Track and frame next to a place in the drawing; None if nothing is drawn near it."""
+        """Track and frame nearest to a place in the drawing; None if nothing is near it."""
         table = self.branches
         first, last = table["start"].to_numpy(), table["end"].to_numpy()
         near = np.flatnonzero((first - 1 <= frame) & (frame <= last + 1))
@@ -107,7 +108,7 @@ class Lineages:
 
 
 def lineages(tracks: Tracks) -> Lineages:
-    """Lay out all families side by side."""
+    """Lay out all lineages side by side."""
     groups = tracks.nodes.groupby("track_id")
     table = groups.agg(
         lineage_id=("lineage_id", "first"), start=("frame", "min"), end=("frame", "max")
@@ -150,7 +151,7 @@ def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
 
 
 def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation") -> None:
-    """Draw lineage trees, as the end of the name of the file says.
+    """Draw lineage trees into a file, in the format of its ending.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation
     path
         A picture, ``.svg``, ``.png`` or ``.pdf``.
     colour
-        What the branches are coloured by, one of `colourings`.
+        Colours of the branches, one of `colourings`.
 
     Raises
     ------
@@ -178,7 +179,7 @@ def save_lineages(tracks: Tracks, path: Path | str, *, colour: str = "generation
     from matplotlib import rc_context
 
     figure = _figure(tracks, colour)
-    # Without a date, and with names of their parts that are not random, equal figures are equal.
+    # Without a date and random names of parts, equal figures give equal files.
     more: dict[str, Any] = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     with replacing(path, "the lineage trees") as spare, rc_context({"svg.hashsalt": "trees"}):
         figure.savefig(

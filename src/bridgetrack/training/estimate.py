@@ -17,7 +17,7 @@ HARDER = 0.02
 """Difference in accuracy between movie and answers above which it is explained."""
 
 _WIDEST = 0.4
-"""Width of the interval up to which an estimate is told."""
+"""Width of the interval up to which an estimate is shown."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ErrorEstimate:
 
     @property
     def says_something(self) -> bool:
-        """Whether it is narrow enough to be told; estimates of few answers jump and alarm."""
+        """Whether it is narrow enough to be shown; estimates from few answers fluctuate."""
         return self.high - self.low <= _WIDEST
 
     @property
@@ -86,11 +86,11 @@ class ErrorEstimate:
 def weights_of_kinds(event: NDArray[np.int8], population: Array) -> Array:
     """Weights of annotations that people chose, by the kinds of events that they say hold (A,).
 
-    They rarely occur in the proportions of the movie: rare events are sought out. So every
-    annotation of a kind weighs what the tracked movie has of that kind (``population``, shape
-    (len(Event),)) divided by the annotations of it. Kinds without any annotation are taken to err
-    as the others do, and annotations whose event is -1, as they leave several, weigh what the
-    others do on average.
+    Annotations are rarely in the proportions of the movie, since people look for rare events. So
+    the weight of an annotation is the number of events of its kind in the tracked movie
+    (``population``, shape (len(Event),)) divided by the number of annotations of this kind. Kinds
+    without annotations are assumed to have the error rate of the others, and annotations whose
+    event is -1, as they leave several, get the mean weight.
     """
     weight, known = np.ones(len(event)), event >= 0
     if known.any():
@@ -107,9 +107,9 @@ def estimate_accuracy(
     """Share of events that are right and its 95 % interval, from errors (A,) of a sample.
 
     Assumes that the sample is drawn with probabilities in inverse proportion to ``weight`` (A,),
-    and that different parts are drawn independently; within a part errors may hang together at
-    will, as where people answer about cells side by side. Without ``part`` (A,) each was drawn at
-    random by itself; then it does not matter how errors lie together in the movie.
+    and that different parts are drawn independently; within a part errors may be correlated, e.g.
+    if people answer about neighbouring cells. Without ``part`` (A,) each was drawn at random by
+    itself; then clusters of errors in the movie do not matter.
 
     The share of errors is the weighted mean ``p``. With ``z_c = sum_{a in c} weight_a (wrong_a -
     p)`` for each of m parts its variance is ``v = m / (m - 1) sum_c z_c**2 / (sum weight)**2``, so

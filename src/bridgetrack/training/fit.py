@@ -67,7 +67,7 @@ TEMPERATURE = 3.0
 On nine movies 2 to 4 do as well."""
 
 SHARES = np.linspace(0.0, 1.0, 5)
-"""Where the objective is computed; it is nearly linear in between."""
+"""Shares at which the objective is computed; it is nearly linear in between."""
 
 CONFIDENT = 4.0
 """Margin from which on the starting model is confident, in contradicted answers. On seven real
@@ -85,7 +85,7 @@ _CHANCE = 0.05
 
 @dataclass(frozen=True)
 class Objective:
-    """Annotated movies to learn from, and what weights shall stay close to."""
+    """The objective: annotated movies to learn from, the starting weights and the regulariser."""
 
     target: TrackingModel | None  # the movie of interest; None if nothing is annotated there
     sources: tuple[TrackingModel, ...]  # the others
@@ -152,9 +152,8 @@ class Objective:
     def held_out_errors(self, step: float) -> Steps[Array | None]:
         """Errors on the target's annotations, each of a model that has not seen its fold, (A,).
 
-        ``step`` is the share of the step from the starting to the fitted weights that is taken:
-        one number, which all answers chose. None where there is too little to divide, see
-        `folds_of`.
+        ``step`` is the share of the step from the starting to the fitted weights: one number,
+        chosen by all answers. None if there are too few answers to divide, see `folds_of`.
         """
         assert self.target is not None
         data = self.target.data
@@ -169,8 +168,8 @@ class Objective:
             known = data  # the weights of kinds are as if the fold had no annotations
             if data.population is not None:
                 known = balanced(data, data.population, rows)
-            # Models of their own, without what the judged training found: where CCCP ends depends
-            # on the optima and the planes before.
+            # New models, without the state of the judged training: the optimum that CCCP reaches
+            # depends on earlier optima and planes.
             target = TrackingModel(known)
             sources = tuple(TrackingModel(model.data) for model in self.sources)
             part = replace(self, target=target, sources=sources, options=loose)
@@ -182,16 +181,16 @@ class Objective:
 
 @dataclass(frozen=True)
 class Learned:
-    """Where a training led."""
+    """The result of `learn`."""
 
     weights: Array  # shape (d,)
     step: float  # share of the step from the starting to the fitted weights
-    result: TrainingResult | None  # what the learner reports; None if nothing was annotated
+    result: TrainingResult | None  # of the learner; None if nothing was annotated
     objective: Objective | None  # what was minimised, with the annotated components
 
     @property
     def state(self) -> Bundle | None:
-        """What a later training can use again."""
+        """State for a later training."""
         return None if self.result is None else self.result.state
 
 
@@ -201,12 +200,12 @@ def learn(
     told: Callable[[TrainingStep], Progress],
     state: Bundle | None = None,
 ) -> Steps[Learned]:
-    """Minimise an objective, and go a share of the way there.
+    """Minimise an objective, and take a share of the step to its minimiser.
 
     Parameters
     ----------
     objective
-        What is minimised.
+        The objective.
     scene
         The target's movie with its annotations.
     told
@@ -229,14 +228,14 @@ def annotations_of(target: TrackingModel | None, sources: Sequence[TrackingModel
 def share_of_step(objective: Objective, scene: Scene, fitted: Array) -> Steps[float]:
     """Share s of the step from the starting to the fitted weights that is taken.
 
-    Unusual answers, which contradict the start by a wide margin, do not speak here: w_fit is
-    learned from them, too, but if one is a slip it would otherwise call for the whole way by
-    itself.
+    Unusual answers, which contradict the start by a wide margin, are not used here, though w_fit is
+    learned from them: a single one that is a mistake would otherwise demand the whole step.
 
     Parameters
     ----------
     objective
-        What was minimised: the target's answers speak, without one those of the sources.
+        The objective that was minimised; the answers of the target are used, without one those of
+        the sources.
     scene
         The target's movie with its annotations.
     fitted
@@ -263,7 +262,7 @@ def share_of_step(objective: Objective, scene: Scene, fitted: Array) -> Steps[fl
 
 
 def _speaking(objective: Objective, scene: Scene) -> tuple[TrackingModel, ...]:
-    """Annotated movies without answers that are unusual."""
+    """Annotated movies without unusual answers."""
     if objective.target is None:
         return objective.sources
     data = objective.target.data
@@ -282,10 +281,10 @@ def _speaking(objective: Objective, scene: Scene) -> tuple[TrackingModel, ...]:
 
 
 def margins_of_answers(data: TrainingSet, w: Array) -> Array:
-    """By which margin weights (d,) choose what every answer confirms, shape (A,).
+    """Margins by which weights (d,) choose the events that answers confirm, shape (A,).
 
-    Negative: the margin by which they choose what it contradicts. 0 where an event chosen has no
-    alternative, of which there is nothing to learn. Margins are those within the components as
+    Negative if they choose an event that the answer contradicts. 0 if the chosen event has no
+    alternative, so that there is nothing to learn. Margins are those within the components as
     training cuts them.
     """
     scores = np.asarray(data.phi @ w)
@@ -302,7 +301,8 @@ def margins_of_answers(data: TrainingSet, w: Array) -> Array:
 
 
 def explained_by_slips(contradicting: int, confirming: int) -> bool:
-    """Whether people who slip contradict confident choices so often (binomial test)."""
+    """Whether occasional mistakes explain so many contradictions of confident choices (binomial
+    test)."""
     if not contradicting:
         return True
     return float(betainc(contradicting, confirming + 1, SLIPS)) >= _CHANCE

@@ -25,7 +25,7 @@ FOLDS = 5
 
 
 def default_lambda(n_annotations: int) -> float:
-    """λ unless another is given.
+    """The default λ.
 
     The risk is a mean over annotations; its error falls with the square root of their number, and
     so does the weight of the prior.

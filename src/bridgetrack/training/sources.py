@@ -1,4 +1,4 @@
-"""What a training may start from: models, and movies that were annotated earlier."""
+"""Sources of a training: models, and movies that were annotated earlier."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def name_of(source: Source) -> str:
 
 
 def as_start(model: Model, features: FeatureSet, prior: Model) -> Model:
-    """The source's predictor as weights over the features of a movie (004).
+    """The weights of a source over the features of a movie (004).
 
     Its own weights stay as they are; features that it never saw start from the prior, and are
     tied as loosely.
@@ -109,6 +109,6 @@ def check_strategy(strategy: str, sources: Sequence[Source], prior: Model | None
 
 
 def described(source: Source) -> str:
-    """A source as provenance tells it."""
+    """Words for a source in the provenance."""
     name = name_of(source)
     return name if isinstance(source, Model) else f"{name} ({len(source.constraints)} annotations)"

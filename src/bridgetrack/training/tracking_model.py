@@ -155,7 +155,7 @@ class TrackingModel(StructuredModel):
             slots = np.unique(incidence.indices)
             problem = Problem(sp.csr_matrix(incidence[agree][:, slots]))
             scores = (self.data.phi[columns] @ w)[agree]
-            for wider in (1, 4, 16):  # too few states may lead nowhere
+            for wider in (1, 4, 16):  # too few states may find no choice
                 with suppress(InfeasibleError):
                     found[k] = gibbs(problem, scores, wider * limit)[1]
                     break
@@ -217,8 +217,8 @@ class _Program:
 
     def __init__(self, incidence: sp.csr_matrix, allowed: Mask) -> None:
         self.width = incidence.shape[0]
-        # An open solver takes ten times the memory of what is kept otherwise; without it solving
-        # takes a quarter longer.
+        # An open solver takes ten times the memory of a basis; without it solving takes a quarter
+        # longer.
         self.stays_open = False
         self._kept = np.flatnonzero(allowed)
         self._incidence = sp.csr_matrix(incidence[self._kept])

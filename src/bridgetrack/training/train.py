@@ -84,7 +84,7 @@ class Training:
     # how strongly the weights of several movies were tied; infinite: the same weights
     rho: float | None
     step: float  # share of the step from the starting to the fitted weights that was taken
-    result: TrainingResult  # what the learner reports
+    result: TrainingResult  # result of the learner
     # events chosen with the prior and with the new model, and those gained and lost, per kind
     changes: dict[str, tuple[int, int, int, int]]
     n_annotations: int  # annotations used
@@ -189,7 +189,7 @@ def _train(
     options: TrainingOptions,
     chosen: Mask | None,
 ) -> Steps[Training]:
-    """Collect, fit, take the step, compare; what is returned can be judged."""
+    """Collect, fit, take the step, compare; the accuracy can be estimated afterwards."""
     features, movies = scene.matrix.features, [s for s in sources if isinstance(s, Scene)]
     _check(features, movies, options)
     yield begin("Collecting annotations")
@@ -316,7 +316,7 @@ def _estimated(
 
 
 def _check(features: FeatureSet, sources: Sequence[Scene], options: TrainingOptions) -> None:
-    """Refuse earlier movies that cannot be learned from."""
+    """Raise an error if earlier movies cannot be learned from."""
     if sources and options.regularizer != "l2":
         raise InputError("learning from several movies needs the regularizer l2")
     for source in sources:
@@ -350,7 +350,7 @@ def _told(precision: float) -> Callable[[TrainingStep], Progress]:
 def _start_of(
     strategy: Strategy, source: Model, scene: Scene, shipped: Model
 ) -> tuple[Model, tuple[Note, ...]]:
-    """The source over the features of the movie, and remarks."""
+    """The source model over the features of the movie, and notes."""
     if strategy != "delta":
         return source, ()
     features = scene.matrix.features
@@ -370,7 +370,7 @@ def remarks(
 ) -> tuple[tuple[Annotation, ...], bool, tuple[Note, ...]]:
     """Unusual annotations, whether the starting model suits the movie, and notes.
 
-    Notes tell of annotations that were not used, of kinds of events without any, and of those that
+    The notes list annotations that were not used, kinds of events without any, and annotations that
     contradict the starting model, whose weights (d,) are `start`.
     """
     used, notes, margin = scene.constraints.annotation, [], margins_of_answers(data, start)
@@ -403,7 +403,7 @@ def remarks(
 
 
 def choice(scene: Scene, weights: Array) -> Mask:
-    """Hypotheses that are chosen under the annotations; those that leave no choice are named."""
+    """Hypotheses chosen under the annotations; an error names annotations that leave no choice."""
     try:
         found = solve(scene.problem, scene.matrix.scores(weights), scene.constraints.allowed)
     except InfeasibleError as error:

@@ -135,7 +135,7 @@ def build_training_set(scene: Scene, largest: int = LARGEST) -> TrainingSet:
 
 
 def _inside(sample: Index) -> Index:
-    """Places that belong to some sample, sample by sample."""
+    """Indices that belong to some sample, ordered by sample."""
     order = np.argsort(sample, kind="stable")
     return order[np.searchsorted(sample[order], 0) :]
 
@@ -148,7 +148,7 @@ def labelled(
     slot_sample: Index,
     annotation_sample: Index,
 ) -> TrainingSet:
-    """Some parts of a movie, each a sample, with the annotations that speak of them.
+    """Some parts of a movie, each a sample, with their annotations.
 
     Parameters
     ----------
@@ -215,8 +215,8 @@ def balanced(data: TrainingSet, population: Array, rows: Index | None = None) ->
     """Weigh down samples whose kinds of events were annotated more often than they occur.
 
     People seek out divisions and other rare events. An answer of kind e was asked for
-    ``share of e among the annotations / share of e in the movie`` times as often as it occurs; one
-    that leaves several events says nothing of kinds. With r the mean of this ratio over the answers
+    ``share of e among the annotations / share of e in the movie`` times as often as it occurs; an
+    answer that leaves several events is not counted. With r the mean of this ratio over the answers
     of a sample, the sample has the factor ``r ** -BALANCE``, scaled to mean 1 over these answers,
     so that a rare event weighs little beside common ones, too. Factors are rounded to a quarter of
     an octave so that some more annotations leave most of them, and what training has cached, as
