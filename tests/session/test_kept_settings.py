@@ -55,16 +55,16 @@ def again(session, source, path, library):
 
 def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, again):
     assert not (path / "answers.json").exists(), "nothing was set yet"
-    session.set_kinds(WITHOUT)
-    session.set_model(taught, shipped_model())
+    session.settings.set_kinds(WITHOUT)
+    session.settings.set_model(taught, shipped_model())
     made = again()
     assert made.kinds == WITHOUT and made.tracking.scene.kinds == WITHOUT
     np.testing.assert_array_equal(made.model.weights, taught.weights)
     assert made.model.name == "taught"
-    np.testing.assert_array_equal(made.start.weights, shipped_model().weights)
+    np.testing.assert_array_equal(made.settings.start.weights, shipped_model().weights)
     made.undo()
     np.testing.assert_array_equal(made.model.weights, shipped_model().weights)
-    assert made.start is made.model is made.tracking.model
+    assert made.settings.start is made.model is made.tracking.model
     made.undo()
     assert made.kinds == EVERYTHING and not made.can_undo
     assert load_settings(path) == Settings()
@@ -77,7 +77,7 @@ def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, ag
 def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, again):
     event = session.ask().event
     session.edits.note(Kind.CONFIRM, event, "click")
-    session.set_model(taught)
+    session.settings.set_model(taught)
     labels = session.movie.labels.channel_frame(1)
     place = np.argwhere(labels == labels[labels > 0][0]).mean(axis=0)
     session.mend("remove", 1, tuple(place.round()))
@@ -104,7 +104,7 @@ def test_what_a_training_said_is_told_again(session, taught, path, again):
     session.edits.note(Kind.CONFIRM, event, "test")
     [answer] = session.annotations
     said = replace(SAID, doubtful=(answer.id, "gone"))
-    session.set_model(taught, shipped_model(), outcome=said)
+    session.settings.set_model(taught, shipped_model(), outcome=said)
     made = again()
     trainer = made.trainer
     assert trainer.results() == list(said.words) and trainer.doubtful() == list(made.annotations)
@@ -115,7 +115,7 @@ def test_what_a_training_said_is_told_again(session, taught, path, again):
 
 
 def test_opened_again_nothing_is_learned_twice_and_a_scale_is_noted(session, source, taught, path):
-    session.set_model(taught)
+    session.settings.set_model(taught)
     session.settings.set_scale(Scale((0.5, 0.5), "micrometer", 10.0))
     assert session.open(source, path)
     assert session.model is taught

@@ -17,7 +17,7 @@ from doubtful_kind import as_if
 
 def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     before = session.tracking
-    session.set_kinds(EventKinds.without(["merges", "gaps"]))
+    session.settings.set_kinds(EventKinds.without(["merges", "gaps"]))
     absent = {Event.MERGE, Event.SKIP}
     assert absent & set(before.scene.hypotheses.event.tolist())
     assert not absent & set(session.tracking.scene.hypotheses.event.tolist())
@@ -31,10 +31,10 @@ def test_what_can_happen_is_kept_in_the_project(session, said, tmp_path):
     assert load_project(path).settings.without == ["gaps", "merges"]
     again = run(RunInputs.of_project(path).open().tracked())
     assert not absent & set(again.scene.hypotheses.event.tolist())
-    session.set_kinds(EventKinds())
+    session.settings.set_kinds(EventKinds())
     session.edits.note(Kind.CONFIRM, merge, "click")
     assert len(session.annotations) == 1
-    session.set_kinds(EventKinds.without(["merges"]))
+    session.settings.set_kinds(EventKinds.without(["merges"]))
     assert session.kinds == EventKinds(), "an answer names a merge"
     told = said[-1][1]
     assert told.startswith(f"an answer says: {session.names(merge.sources[0])} in frame")
@@ -68,7 +68,7 @@ def test_answers_that_cannot_all_hold_are_named_as_the_window_names_cells():
     labels[1, 10:18, 10:18], labels[1, 10:18, 22:30] = 8, 9
     session, heard = Session(labels), []
     session.message.connect(lambda *said: heard.append(said))
-    session.set_kinds(EventKinds.without(["divisions", "splits"]))
+    session.settings.set_kinds(EventKinds.without(["divisions", "splits"]))
     refs = cell_refs(session.scene.detections, np.array([1, 2]))
     names = [session.names(ref) for ref in refs]
     for ref in refs:  # both come from the one cell before

@@ -131,7 +131,7 @@ def test_what_was_learned_from_an_earlier_model_or_movie_is_not_used(source, ord
     while not work.held:
         session.answer(session.ask(), "yes")
     active, model = session.questions.active, session.model
-    session.set_model(replace(model, weights=0.5 * model.weights, name="other"))
+    session.settings.set_model(replace(model, weights=0.5 * model.weights, name="other"))
     assert active.last is None and active.prior.name == "other" and session.questions.busy
     earlier, now = work.finish(order)
     assert session.questions.active is active and active.last is now is not earlier

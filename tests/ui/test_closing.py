@@ -59,7 +59,7 @@ def test_what_was_found_mended_and_set_is_there_again(
     assert again.layers["part"].scale.tolist() == [1, 0.5, 0.5]
     assert np.allclose(camera_of(again).center[-2:], 0.5 * 99 / 2, atol=0.5), "it is in view"
     assert other.session.model.name == "taught" and other.session.kinds.words == ("merges",)
-    assert (other.session.start.weights == shipped_model().weights).all()
+    assert (other.session.settings.start.weights == shipped_model().weights).all()
     assert panel.track.export.formats.ticked == ("csv", "geff")
     assert panel.segment.find.size.value == 17
     assert [a.kind.value for a in other.session.masks.answers] == ["remove"]
@@ -103,10 +103,10 @@ def mend_and_set(state, widget, hand, qtbot, cells):
         place = row.topLeft() + QPoint(right, row.height() // 2)
         press(qtbot, formats.viewport(), place)
         assert formats.ticked == ticked
-    state.session.set_kinds(EventKinds.without(["merges"]))
+    state.session.settings.set_kinds(EventKinds.without(["merges"]))
     shipped = shipped_model()
     taught = replace(shipped, weights=1.01 * shipped.weights, name="taught")
-    state.session.set_model(taught, shipped)
+    state.session.settings.set_model(taught, shipped)
     box = widget.segment.scale
     box.pixel.setValue(0.5)
     box.minutes.setValue(10)

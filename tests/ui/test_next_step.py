@@ -21,7 +21,7 @@ def test_the_line_counts_what_says_something_and_names_another_model(open_short,
     assert len(session.annotations) == 2
     assert said.text().startswith("1 of about 20 answers;")
     widget.open_step(0)
-    session.set_model(replace(session.model, name="lab"))
+    session.settings.set_model(replace(session.model, name="lab"))
     assert said.text().startswith("Ready. The model in use is “lab”; step 3 changes it.")
     session.undo()
     assert said.text().startswith("Ready. Next: ")

@@ -228,11 +228,11 @@ def test_prepared_questions_come_at_once_and_g_asks_another(table):
 def test_another_model_is_a_new_beginning_that_keeps_the_effort(asked):
     for _ in range(3):
         asked.annotator.accept()
-    asked.session.set_model(replace(asked.session.model, name="other"))
+    asked.session.settings.set_model(replace(asked.session.model, name="other"))
     assert asked.questions.active.prior.name == "other"
     assert len(asked.questions.active.counted) == 3
     start = replace(asked.session.model, name="before")
-    asked.session.set_model(replace(asked.session.model, name="learned"), start)
+    asked.session.settings.set_model(replace(asked.session.model, name="learned"), start)
     assert asked.questions.active.prior is start, "answers that a model knows are not learned twice"
 
 

@@ -173,7 +173,7 @@ def one_question_at_a_time_and_undo_says_what_it_takes(
     # It is not called learned unless that is known.
     said, outcome = asked.widget.next_words, asked.session.trainer.outcome
     assert said.text().startswith("Trained.") and outcome.better is None
-    asked.session.describe_model(asked.session.model, replace(outcome, better=False))
+    asked.session.settings.describe_model(asked.session.model, replace(outcome, better=False))
     asked.session.trainer.changed.emit()
     assert said.text().startswith("Worse than before on held-out answers")
     press(qtbot, asked.widget.tabs[1])

@@ -29,7 +29,7 @@ def answered(session, annotator, at, row):
 def test_training_twice_is_training_once(answered):
     answered.trainer.train()
     first = answered.model
-    assert first is not answered.start
+    assert first is not answered.settings.start
     assert "again from the shipped model" in answered.trainer.begins
     answered.trainer.train()
     np.testing.assert_array_equal(answered.model.weights, first.weights)
@@ -42,24 +42,24 @@ def test_nothing_is_left_of_a_slip_that_was_taken_back(answered):
     answered.trainer.train()
     mended = answered.model
     assert not np.allclose(mended.weights, slipped.weights)
-    answered.set_model(shipped_model())
+    answered.settings.set_model(shipped_model())
     answered.trainer.train()
     np.testing.assert_array_equal(answered.model.weights, mended.weights)
 
 
 def test_the_next_movie_starts_from_what_this_one_taught(answered, source, tmp_path):
     answered.trainer.train()
-    trained, start = answered.model, answered.start
+    trained, start = answered.model, answered.settings.start
     assert start is not trained
-    answered.set_model(shipped_model())
+    answered.settings.set_model(shipped_model())
     answered.undo()
-    assert (answered.model, answered.start) == (trained, start)
+    assert (answered.model, answered.settings.start) == (trained, start)
     path = answered.project.path
     assert answered.open(source, tmp_path / "next.json")
     assert answered.model is trained
-    assert answered.start is trained
-    answered.set_model(shipped_model())
+    assert answered.settings.start is trained
+    answered.settings.set_model(shipped_model())
     answered.undo()
-    assert answered.start is trained, "going back keeps what the other movie taught"
+    assert answered.settings.start is trained, "going back keeps what the other movie taught"
     assert answered.open(source, path)
-    assert answered.start is start, "the same answers again"
+    assert answered.settings.start is start, "the same answers again"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+import os
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,14 @@ from psygnal import Signal
 
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
+from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.models.model import Model, model_to_json
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
+from bridgetrack.pipeline.inputs import open_cells
 from bridgetrack.pipeline.project import Outcome, Scale, Settings, settings_of
+from bridgetrack.pipeline.scene import check_kinds
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -149,3 +153,96 @@ class KeptSettings:
             self.write(**self.entries(self._session.model))
             kept = self.read()
         return kept
+
+    @property
+    def start(self) -> Model:
+        """What learning starts from: the model in use, or what that one began with.
+
+        A model that learned from the answers about this movie must not learn from them twice,
+        nor keep what it learned from a slip that was mended since.
+        """
+        return self.present.start or self._session.model
+
+    def set_model(
+        self, model: Model, start: Model | None = None, *, outcome: Outcome | None = None
+    ) -> None:
+        """Use other weights; the movie is tracked again.
+
+        `start` is what they were learned from, where they were learned from this movie's answers;
+        `outcome` is what came of that training.
+        """
+        session = self._session
+        with session.telling():
+            if session.scene is not None:
+                model.aligned(session.scene.matrix.features)
+            if session.answers is None:
+                session.model = model
+                session.model_changed.emit()
+            elif model is not session.model:
+                self.write(undoable=True, **self.entries(model, start, outcome))
+
+    def describe_model(self, model: Model, outcome: Outcome) -> None:
+        """Take the model in use with more that is known of it; the tracks stay."""
+        session, tracking = self._session, self._session.tracking
+        if tracking is not None and tracking.model is session.model:
+            session.tracking = replace(tracking, model=model)
+        session.model = model
+        self.write(**self.entries(model, self.start, outcome))
+
+    def set_kinds(self, kinds: EventKinds) -> None:
+        """Say what can happen in the movie; it is tracked again.
+
+        Nothing but a message comes of it where answers name events that are ruled out.
+        """
+        session = self._session
+        if kinds == session.kinds:
+            return
+        with session.telling():
+            if session.annotations is not None:
+                check_kinds(session.annotations, kinds)
+            if session.answers is None:
+                session.kinds = kinds
+            self.write(undoable=True, without=list(kinds.words))
+        if kinds != session.kinds:  # it was refused, which what shows it must follow
+            session.kinds_changed.emit()
+
+    def follow(self, changed: set[str]) -> None:
+        """Take what was set, or set back, in use; the tracks follow."""
+        session, kept = self._session, self.read()
+        if "without" in changed and kept.kinds != session.kinds:
+            session.kinds = kept.kinds
+            session.tracker.measure(touched=set())
+            session.kinds_changed.emit()
+        if "model" in changed:
+            model = kept.model or self.shipped
+            if model is not session.model:
+                session.model = model
+                session.model_changed.emit()
+                session.tracker.track()
+
+
+def movie_of(
+    labels: Any,
+    image: Any,
+    channel: int | str,
+    labels_path: Path | None = None,
+    image_path: Path | None = None,
+) -> MovieAndCells:
+    """Cells and image, opened where they are paths or arrays."""
+    files = image_path or _path(image), labels_path or _path(labels)
+    path = files[0] or files[1]
+    cells, pixels = open_cells(labels, image)
+    table = cells if isinstance(cells, Detections) else None
+    return MovieAndCells(
+        None if isinstance(cells, Detections) else cells,
+        pixels,
+        "movie" if path is None else path.stem,
+        path,
+        files,
+        table=table,
+        channel=0 if pixels is None else pixels.channel_number(channel),
+    )
+
+
+def _path(given: Any) -> Path | None:
+    return Path(given) if isinstance(given, str | os.PathLike) else None

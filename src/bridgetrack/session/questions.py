@@ -12,7 +12,7 @@ from psygnal import Signal
 from bridgetrack.active.session import ActiveSession, Update
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import CellRef, EventRef, Kind
-from bridgetrack.errors import BridgetrackError
+from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.session.cells import CellNames
 from bridgetrack.session.check import SampleCheck
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
+
+_REPLIES = {"yes": Kind.CONFIRM, "no": Kind.REJECT, "cannot tell": Kind.CANNOT_TELL}
+"""What a script may say to a question."""
 
 PAUSE = 60.0
 """Seconds that an answer counts at most: more is a break."""
@@ -120,7 +123,7 @@ class Questions:
         if scene is None or answers is None or movie.tracking is None:
             return
         if self.active is None:
-            self.active = ActiveSession(scene, movie.start, answers)
+            self.active = ActiveSession(scene, movie.settings.start, answers)
             self.changed.emit()
             self._update()
 
@@ -226,6 +229,25 @@ class Questions:
         if (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
             self._advance()
 
+    def say(self, asked: Suggestion, answer: str | int | EventRef) -> None:
+        """Answer a question in the words of a script, see `Session.answer`."""
+        if isinstance(answer, bool):  # which is an int, too
+            answer = "yes" if answer else "no"
+        if answer == "skip":
+            self.pass_on(asked)
+        elif isinstance(answer, EventRef):
+            self.reply(asked, Kind.CONFIRM, answer)
+        elif isinstance(answer, str) and answer in _REPLIES:
+            self.reply(asked, _REPLIES[answer])
+        elif isinstance(answer, int) and 0 <= answer < len(asked.alternatives):
+            self.reply(asked, Kind.CONFIRM, asked.alternatives[answer])
+        else:
+            raise InputError(
+                f"{answer!r} is not an answer to this question: say 'yes', 'no', 'cannot tell' or "
+                f"'skip', a number below {len(asked.alternatives)} for one of its "
+                "alternatives, or the event that is right"
+            )
+
     def deny(self, asked: Suggestion) -> None:
         """Somebody says that an event is wrong; what happened instead is asked next.
 
@@ -324,7 +346,7 @@ class Questions:
         if learned or old is None or movie.scene is None or movie.answers is None:
             return
         movie.cancel(JOB)
-        old.begin_anew(movie.scene, movie.start)
+        old.begin_anew(movie.scene, movie.settings.start)
         self._update()
 
     # ------------------------------------------------------------------ what happens elsewhere

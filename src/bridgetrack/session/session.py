@@ -28,20 +28,18 @@ from typing import Any
 from psygnal import Signal
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import Annotation, EventRef, Kind, describe
+from bridgetrack.annotations.annotation import Annotation, EventRef, describe
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.history import AnswerChange
 from bridgetrack.annotations.store import AutosavingStore
-from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError, plural
-from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
+from bridgetrack.hypotheses.events import EVERYTHING
 from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.inputs import open_cells
-from bridgetrack.pipeline.project import Outcome, load_project
-from bridgetrack.pipeline.scene import Scene, check_kinds
+from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
 from bridgetrack.regions.mend import MaskAnswer, MendKind, Place
@@ -49,16 +47,13 @@ from bridgetrack.session.background import BackgroundWork
 from bridgetrack.session.cells import CellNames, step_words
 from bridgetrack.session.edits import Edits
 from bridgetrack.session.masks import MovieMasks
-from bridgetrack.session.movie import KeptSettings, MovieAndCells
+from bridgetrack.session.movie import KeptSettings, MovieAndCells, movie_of
 from bridgetrack.session.project import ProjectFolder, open_store, saving, usual_folder
 from bridgetrack.session.questions import Questions
 from bridgetrack.session.tracker import Tracker
 from bridgetrack.session.training import Trainer
 from bridgetrack.training.options import TrainingOptions
 from bridgetrack.training.train import Training
-
-_REPLIES = {"yes": Kind.CONFIRM, "no": Kind.REJECT, "cannot tell": Kind.CANNOT_TELL}
-"""What a script may say to a question."""
 
 
 class Session:
@@ -151,7 +146,7 @@ class Session:
         self._said: dict[Annotation, str] = {}
         if labels is not None:
             folder = None if project is None else Path(project)
-            self._open(_movie_of(labels, image, channel), folder, model)
+            self._open(movie_of(labels, image, channel), folder, model)
 
     @classmethod
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
@@ -170,7 +165,7 @@ class Session:
         found, made = load_project(path), cls()
         cells, pixels = found.open()
         image = None if found.image is None else found.image.path
-        movie = _movie_of(cells, pixels, found.channel, found.labels.path, image)
+        movie = movie_of(cells, pixels, found.channel, found.labels.path, image)
         made.open(replace(movie, found=found.found), Path(path))
         return made
 
@@ -284,7 +279,7 @@ class Session:
                     "warning", "The masks have changed there since and stay as they are."
                 )
         if change.settings:
-            self._follow_settings(set(change.settings))
+            self.settings.follow(set(change.settings))
         if frames:
             self._take_masks()
             self.masks_changed.emit(frames)
@@ -295,19 +290,6 @@ class Session:
         else:
             self.tracker.catch_up()
         self.project.follow(change)
-
-    def _follow_settings(self, changed: set[str]) -> None:
-        kept = self.settings.read()
-        if "without" in changed and kept.kinds != self.kinds:
-            self.kinds = kept.kinds
-            self.tracker.measure(touched=set())
-            self.kinds_changed.emit()
-        if "model" in changed:
-            model = kept.model or self.settings.shipped
-            if model is not self.model:
-                self.model = model
-                self.model_changed.emit()
-                self.tracker.track()
 
     def _take_masks(self) -> None:
         movie, masks = self.movie, self.masks
@@ -364,65 +346,6 @@ class Session:
             self._said[answer] = describe(answer, self.questions.name)
         return self._said[answer]
 
-    @property
-    def start(self) -> Model:
-        """What learning starts from: the model in use, or what that one began with.
-
-        A model that learned from the answers about this movie must not learn from them twice,
-        nor keep what it learned from a slip that was mended since.
-        """
-        return self.settings.present.start or self.model
-
-    # ------------------------------------------------------------------ model and kinds
-
-    def set_model(
-        self,
-        model: Model,
-        start: Model | None = None,
-        *,
-        outcome: Outcome | None = None,
-    ) -> None:
-        """Use other weights; the movie is tracked again.
-
-        `start` is what they were learned from, where they were learned from this movie's answers;
-        `outcome` is what came of that training.
-        """
-        try:
-            if self.scene is not None:
-                model.aligned(self.scene.matrix.features)
-        except BridgetrackError as error:
-            self.tell(error)
-            return
-        if self.answers is None:
-            self.model = model
-            self.model_changed.emit()
-        elif model is not self.model:
-            entries = self.settings.entries(model, start, outcome)
-            self.settings.write(undoable=True, **entries)
-
-    def describe_model(self, model: Model, outcome: Outcome) -> None:
-        """Take the model in use with more that is known of it; the tracks stay."""
-        if self.tracking is not None and self.tracking.model is self.model:
-            self.tracking = replace(self.tracking, model=model)
-        self.model = model
-        self.settings.write(**self.settings.entries(model, self.start, outcome))
-
-    def set_kinds(self, kinds: EventKinds) -> None:
-        """Say what can happen in the movie; it is tracked again.
-
-        Nothing but a message comes of it where answers name events that are ruled out.
-        """
-        if kinds == self.kinds:
-            return
-        with self.telling():
-            if self.annotations is not None:
-                check_kinds(self.annotations, kinds)
-            if self.answers is None:
-                self.kinds = kinds
-            self.settings.write(undoable=True, without=list(kinds.words))
-        if kinds != self.kinds:  # it was refused, which what shows it must follow
-            self.kinds_changed.emit()
-
     # ------------------------------------------------------------------ for scripts
 
     def ask(self) -> Suggestion | None:
@@ -470,23 +393,7 @@ class Session:
         """
         if question is None:
             raise InputError("there is no question to answer: ask() found none worth asking")
-        questions = self.questions
-        if isinstance(answer, bool):  # which is an int, too
-            answer = "yes" if answer else "no"
-        if answer == "skip":
-            questions.pass_on(question)
-        elif isinstance(answer, EventRef):
-            questions.reply(question, Kind.CONFIRM, answer)
-        elif isinstance(answer, str) and answer in _REPLIES:
-            questions.reply(question, _REPLIES[answer])
-        elif isinstance(answer, int) and 0 <= answer < len(question.alternatives):
-            questions.reply(question, Kind.CONFIRM, question.alternatives[answer])
-        else:
-            raise InputError(
-                f"{answer!r} is not an answer to this question: say 'yes', 'no', 'cannot tell' or "
-                f"'skip', a number below {len(question.alternatives)} for one of its "
-                "alternatives, or the event that is right"
-            )
+        self.questions.say(question, answer)
 
     def train(self, options: TrainingOptions | None = None) -> Training | None:
         """Learn from all answers and use the new model; None while that is under way.
@@ -623,30 +530,3 @@ class Session:
                 "delete points instead"
             )
         return self.masks
-
-
-def _movie_of(
-    labels: Any,
-    image: Any,
-    channel: int | str,
-    labels_path: Path | None = None,
-    image_path: Path | None = None,
-) -> MovieAndCells:
-    """Cells and image, opened where they are paths or arrays."""
-    files = image_path or _path(image), labels_path or _path(labels)
-    path = files[0] or files[1]
-    cells, pixels = open_cells(labels, image)
-    table = cells if isinstance(cells, Detections) else None
-    return MovieAndCells(
-        None if isinstance(cells, Detections) else cells,
-        pixels,
-        "movie" if path is None else path.stem,
-        path,
-        files,
-        table=table,
-        channel=0 if pixels is None else pixels.channel_number(channel),
-    )
-
-
-def _path(given: Any) -> Path | None:
-    return Path(given) if isinstance(given, str | os.PathLike) else None

@@ -67,7 +67,7 @@ class Trainer:
         self.changed.emit()
 
     def train(self, options: TrainingOptions | None = None) -> None:
-        """Train in the background, from `Session.start`; the model changes only when it is done."""
+        """Train in the background, as `Session.train`; the model changes only when it is done."""
         movie, self.problem = self._movie, ""
         if movie.scene is None or movie.annotations is None:
             self.problem = "Choose a movie with its cells first."
@@ -77,7 +77,7 @@ class Trainer:
             self.changed.emit()
             return
         movie.cancel(JUDGING)
-        start, tracking, answered = movie.start, movie.tracking, movie.tracker.answered()
+        start, tracking, answered = movie.settings.start, movie.tracking, movie.tracker.answered()
         if answered is None:
             return
 
@@ -107,7 +107,7 @@ class Trainer:
         self.training = training
         doubtful = tuple(a.id for a in training.unusual)
         outcome = Outcome(_told(training), training.suited, doubtful)
-        self._movie.set_model(training.model, start, outcome=outcome)
+        self._movie.settings.set_model(training.model, start, outcome=outcome)
         self._movie.run(JUDGING, training.judged, self._judged, self._failed)
         self.changed.emit()
 
@@ -122,7 +122,7 @@ class Trainer:
             if training.errors is not None and training.errors[0] != training.errors[1]:
                 better = training.errors[0] < training.errors[1]
             known = replace(outcome, words=words, better=better)
-            self._movie.describe_model(training.model, known)
+            self._movie.settings.describe_model(training.model, known)
         self.changed.emit()
 
     def _failed(self, error: Exception) -> None:
@@ -143,7 +143,7 @@ class Trainer:
     @property
     def begins(self) -> str:
         """What training starts from, as a sentence."""
-        model, start = self._movie.model, self._movie.start
+        model, start = self._movie.model, self._movie.settings.start
         if not model.trained:
             return "Works on movies of many kinds without any answer; training adapts it to yours."
         if start is model:
@@ -163,7 +163,7 @@ class Trainer:
                 model, told = shipped_model(features), "the shipped model"
             else:
                 model, told = self.library.load(which), f"the model {which}"
-            self._movie.set_model(model)
+            self._movie.settings.set_model(model)
             self._movie.message.emit("info", f"Using {told}.")
 
     def save(self, path: Path) -> None:

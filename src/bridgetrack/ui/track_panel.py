@@ -65,7 +65,7 @@ class TrackPanel(Panel):
         self.follow(self._show_kinds, self.session.kinds_changed, self.session.movie_changed)
 
     def _on_divide(self, ticked: bool) -> None:
-        self.session.set_kinds(replace(self.session.kinds, divisions=ticked))
+        self.session.settings.set_kinds(replace(self.session.kinds, divisions=ticked))
 
     def _show_kinds(self) -> None:
         """Show what can happen; also after what was ticked was refused."""
@@ -129,7 +129,7 @@ class UnclearBox(Column):
         self.setVisible(bool(found))
 
     def _leave_out(self) -> None:
-        self._session.set_kinds(replace(self._session.kinds, **{self._kind: False}))
+        self._session.settings.set_kinds(replace(self._session.kinds, **{self._kind: False}))
 
 
 class CheckBox(Column):
