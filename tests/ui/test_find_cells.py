@@ -74,6 +74,7 @@ def test_cells_are_found_with_a_preview_and_what_is_said_of_them_holds(
 def a_preview_follows_the_settings(widget, viewer, qtbot, whole_pixels):
     find, told = widget.segment.find, []
     assert widget.segment.source.labels.layer is None
+    assert find.size.native.text() == "automatic", "nothing is estimated yet"
     widget.session.progress.connect(lambda *_: told.append(find.words.text()))
     find.live.setChecked(True)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "preview") is not None)
@@ -217,6 +218,9 @@ def test_cells_are_looked_for_as_somebody_said_or_as_the_movie_says(opened, view
     # It is of that movie alone.
     other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
     widget.segment.source.image.choose(other)
+    assert find.size.native.text() == "automatic"
+    find.size.value = 30
+    find.size.value = find.size.min
     find.go.click()
     said = looked_for(state, find, qtbot)
     assert said.foreground == "bright" and said.diameter < 40

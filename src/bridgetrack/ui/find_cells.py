@@ -76,6 +76,8 @@ class FindCells(Column):
             _setting(Appearance, name) for name in ("diameter", "faint", "split")
         )
         self.size.native.setDecimals(1)
+        self.size.min -= 0.1  # which is no size
+        self.size.native.setSpecialValueText("automatic")
         looks = form_in(self.add(QWidget()))
         looks.addRow("Cell size, pixels", self.size.native)
         looks.addRow("Faint cells", self.faint.native)
@@ -123,6 +125,7 @@ class FindCells(Column):
         for work in ("settings", "preview"):
             self._panel.session.cancel(work)
         layer = self._source.image.layer
+        self._show_size(0.0)
         self._own_size = False
         self.go.setEnabled(layer is not None)
         self.live.setEnabled(layer is not None)
@@ -141,8 +144,8 @@ class FindCells(Column):
                 self._own_size = True
 
     def _on_size_set(self, _: Any) -> None:
-        """A person set the size, which no estimate changes from now on."""
-        self._own_size = True
+        """A person set the size, which no estimate changes from now on; or left it to the movie."""
+        self._own_size = self.size.value > self.size.min
 
     def _show_size(self, diameter: float) -> None:
         with self.size.changed.blocked():
@@ -164,11 +167,10 @@ class FindCells(Column):
 
     def _settings(self, decided: SegmentationSettings) -> SegmentationSettings:
         """What the forms say, beginning with what suits the movie."""
-        looks = Appearance(self.size.value, self.faint.value, self.split.value)
-        shown = looks.applied_to(decided)
-        if not self._own_size:
-            return replace(shown, diameter=decided.diameter)
-        return complete_settings([], shown)
+        looks = Appearance(faint=self.faint.value, split=self.split.value)
+        size = self.size.value if self._own_size else decided.diameter
+        shown = replace(looks.applied_to(decided), diameter=size)
+        return complete_settings([], shown) if self._own_size else shown
 
     def _with_settings(self, work: str, then: _Then) -> None:
         """Call `then` once it is known what suits the movie, found out by the named work."""
@@ -196,7 +198,7 @@ class FindCells(Column):
     def _show_decided(self, found: SettingsEstimate) -> None:
         """What was decided, and what is doubtful about it."""
         if not self._own_size:
-            self._show_size(found.settings.diameter or 20.0)
+            self._show_size(found.settings.diameter or 0.0)
         doubts = (f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)
         self.estimate.setText(" ".join([f"Cells look {found.readings[0].words}.", *doubts]))
 
