@@ -1,4 +1,4 @@
-"""What the commands show: results on the standard output, progress on the standard error."""
+"""Output of commands: results on the standard output, progress on the standard error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command found out, for machines and for people.
+    """The result of a command, as JSON and in words.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Answer:
     lines
         The same in words.
     problem
-        What failed although there is a result; empty if nothing did.
+        The problem if something failed although there is a result; else empty.
     """
 
     record: Any
@@ -50,7 +50,7 @@ class Answer:
 
 
 def show(steps: Steps[Result]) -> Result:
-    """Drive long work to its end, with a progress bar where a person watches."""
+    """Run long work to its end, with a progress bar on a terminal."""
     with reporting() as report:
         return run(steps, report)
 

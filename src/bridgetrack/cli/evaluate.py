@@ -1,4 +1,5 @@
-"""``bridgetrack evaluate``, ``check`` and ``explain``: how good a result is, and why it is so."""
+"""``bridgetrack evaluate``, ``check`` and ``explain``: the accuracy of a result, and its
+reasons."""
 
 from __future__ import annotations
 

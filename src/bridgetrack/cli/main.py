@@ -32,7 +32,7 @@ _OF_THE_DISK = (
     errno.ENOSPC, errno.EACCES, errno.EPERM, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP
 )  # fmt: skip
 _NO_THREAD = "can't start new thread"
-"""How Python says that the system gives no memory for one."""
+"""Python's message if the system has no memory for a thread."""
 
 app = typer.Typer(
     name="bridgetrack",

@@ -68,7 +68,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def _meant(make: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """What a function makes of values on the command line; what it refuses is wrong use."""
+    """Call a function with values of the command line; an error that it raises is wrong usage."""
     told = list[Note]()
     try:
         with collecting_warnings(told):
@@ -230,7 +230,7 @@ WORDS: dict[str, tuple[str, str]] = {
 where commands differ; those of settings are in the docstrings of their dataclasses."""
 
 _WIDEST = 24
-"""Letters of place-holders that list all choices; longer lists stand in the help."""
+"""Most letters of place-holders that list all choices; longer lists are in the help."""
 
 _HOW: dict[str, dict[str, Any]] = {
     "scale": {"parser": parse_scale},
@@ -245,7 +245,7 @@ _HOW: dict[str, dict[str, Any]] = {
     "fraction": {"min": 0, "max": 1},
     "seed": {"min": 0},
 }
-"""What else is declared of some options."""
+"""Further declarations of some options."""
 
 
 # ------------------------------------------------------------------ commands

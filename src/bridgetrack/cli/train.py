@@ -1,4 +1,4 @@
-"""``bridgetrack suggest``, ``annotate``, ``train`` and ``models``: what is learned from answers."""
+"""``bridgetrack suggest``, ``annotate``, ``train`` and ``models``: learning from answers."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _files_behind(given: Path | None) -> tuple[Path, ...]:
         project = load_project(given)
         movies = (project.labels, project.image)
         return (given, *(movie.path for movie in movies if movie is not None))
-    with suppress(ModelError):  # told when it is opened
+    with suppress(ModelError):  # reported when it is opened
         file = find_model_file(given)
         return () if file is None else (file,)
     return (given,)

@@ -1,10 +1,10 @@
-"""How accurate a result is, from events of it that were drawn at random and looked at.
+"""Accuracy of a result, from judged events that were drawn from it at random.
 
 A sample is drawn from a finished result and changes nothing in it. Every event of one group, its
 *population*, is as likely to be drawn as any other (simple random sampling without replacement), so
 the share of right ones among those judged estimates the share in the result, whatever the model
-was taught with. The interval is that of Clopper and Pearson: it covers the truth in at least 95 of
-100 samples however few events there are. Events that nobody could judge are left out and counted.
+learned from. The interval is that of Clopper and Pearson: it covers the truth in at least 95 of 100
+samples however few events there are. Events that nobody could judge are left out and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ POPULATIONS = {
     "divisions": (Event.DIVIDE.key,),
     "events": tuple(event.key for event in Event if event != Event.FALSE),
 }
-"""What samples are drawn from: events that join cells, divisions, or all that happens to cells."""
+"""Populations of samples: events that join cells, divisions, or all events."""
 
 _COLUMNS = ("number", "of", "seed", "frame", "event", "cells", "next", "place", "what", "right")
 
@@ -43,12 +43,12 @@ _WORDS = {
     **dict.fromkeys(("no", "n", "0", "false", "wrong"), "no"),
     **dict.fromkeys(("?", "unsure", "u"), "?"),
 }
-"""What may be written for each verdict; for none where nobody has looked."""
+"""Words for each verdict; empty before it is judged."""
 
 
 @settings("the sample:")
 class SampleOptions:
-    """What is drawn.
+    """Options of a sample.
 
     Parameters
     ----------
@@ -68,17 +68,17 @@ class SampleOptions:
 
 @dataclass(frozen=True)
 class SampledAccuracy:
-    """What a sample says of the result that it was drawn from."""
+    """Accuracy of a result by a sample."""
 
     of: str  # see `POPULATIONS`
     right: int
     judged: int
-    unsure: int  # looked at, but nobody could tell
+    unsure: int  # judged as cannot tell
     population: int  # events of that kind in the result
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share of right ones; a point where all were judged."""
+        """The 95 % interval of the share of right ones; a point if all were judged."""
         if self.judged == self.population:
             return self.share, self.share
         return exact_interval(self.right, self.judged)
@@ -110,7 +110,7 @@ class SampledAccuracy:
 def exact_interval(hits: float, of: float) -> tuple[float, float]:
     """Clopper and Pearson's 95 % interval of a probability after so many hits among some trials.
 
-    Both numbers may be fractions, as where trials are not independent.
+    Both numbers may be fractions, e.g. if trials are not independent.
     """
     low = 0.0 if hits <= 1e-9 * of else float(betaincinv(hits, of - hits + 1, 0.025))
     high = 1.0 if hits >= (1 - 1e-9) * of else float(betaincinv(hits + 1, of - hits, 0.975))
@@ -119,17 +119,17 @@ def exact_interval(hits: float, of: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Sample:
-    """Events drawn at random from a result, with what was said of them.
+    """Events drawn at random from a result, with their verdicts.
 
     Parameters
     ----------
     options
-        What was drawn.
+        Options of the sample.
     population
-        How many events it was drawn from.
+        Number of events that it was drawn from.
     events, verdicts
-        The events in the order they were drawn, and for each ``"yes"``, ``"no"``, ``"?"``, or
-        nothing where nobody has looked.
+        The events in the order they were drawn, and for each ``"yes"``, ``"no"``, ``"?"``, or an
+        empty text before it is judged.
     """
 
     options: SampleOptions
@@ -139,7 +139,7 @@ class Sample:
 
     @property
     def left(self) -> tuple[int, ...]:
-        """Numbers, from 0, of events that nobody has looked at."""
+        """Numbers, from 0, of events that are not judged yet."""
         return tuple(k for k, said in enumerate(self.verdicts) if not said)
 
     def judged(self, number: int, verdict: str) -> Sample:
@@ -151,7 +151,7 @@ class Sample:
 
     @property
     def accuracy(self) -> SampledAccuracy | None:
-        """What it says of the result; None as long as no event is judged."""
+        """Accuracy of the result; None as long as no event is judged."""
         right, wrong, unsure = (self.verdicts.count(said) for said in ("yes", "no", "?"))
         if not right + wrong:
             return None
@@ -212,7 +212,7 @@ def write_sample(sample: Sample, path: Path | str) -> Path:
 
 
 def _named(event: EventRef) -> dict[str, str]:
-    """What a row says of an event, by which it is known again."""
+    """Entries of a row that identify its event."""
     return {
         "frame": str(event.cells[0].frame),
         "event": event.event.key,
@@ -222,7 +222,7 @@ def _named(event: EventRef) -> dict[str, str]:
 
 
 def read_sample(path: Path | str, tracks: Tracks) -> Sample:
-    """Read what was judged of a sample of these tracks.
+    """Read the verdicts on a sample of these tracks.
 
     The events are drawn again and compared, so that none is left out or exchanged by mistake.
 

@@ -89,7 +89,7 @@ class Scores:
 class LineageGraph:
     """Cells (one per frame and track label) with the links between them, as CTC's format has it."""
 
-    tracks: Tracks  # what it was made from
+    tracks: Tracks  # the tracks
     labels: Movie | None  # its segmentation; None if there are only centroids
     # frame, label: frame and track of every cell, tracks numbered from 1; sorted by frame, then
     # label; shape (n,)
@@ -128,12 +128,12 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
 
 Truth = Path | str | CtcTruth | Tracks
 SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
-"""Scores that also hold where the truth follows only some of the cells."""
+"""Scores that also hold if the truth follows only some of the cells."""
 NO_SCORES = (
     "scores need the packages py-ctcmetrics and traccuracy; run: "
     "pip install py-ctcmetrics traccuracy"
 )
-"""What is said where a package that scores need is not installed."""
+"""Message if a package that scores need is not installed."""
 _CHOTA_TRACKS = 1500
 _NEED_MASKS = ("tra", "det", "lnk", "chota")
 _CTC = {
@@ -356,7 +356,7 @@ def edge_scores(
         "complete_tracks": complete["complete_tracklets"],
     }
     scores: dict[str, float | int | None] = {k: _figure(v) for k, v in values.items()}
-    # Their F1 is undefined where nothing is right; ours is 0 as long as there was something.
+    # Their F1 is undefined if nothing is right; ours is 0 then, unless there was nothing to find.
     n_edges = basic["Total GT Edges"] + basic["Total Pred Edges"]
     n_divisions = exact["Total GT Divisions"] + exact["Total Predicted Divisions"]
     totals = {"edge_f1": n_edges, "division_f1": n_divisions, "division_f1_within_1": n_divisions}

@@ -1,4 +1,4 @@
-"""Which detection is which cell of the ground truth, and what truly happened to detections."""
+"""Matching of detections with the cells of the ground truth, and true events of detections."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from bridgetrack.tracks.tracks import Tracks
 COVERED = 0.5
 """Share of a true cell beyond which a detection covers it (Matula et al. 2015)."""
 PIECE = 0.1
-"""Share of a true cell from which on a detection inside it cuts it."""
+"""Share of a true cell from which a detection inside it cuts it."""
 LONGEST_GAP = 3
-"""Frames from a cell to the next sight of it, beyond which nothing is said of it."""
+"""Most frames from a cell to its next appearance; longer gaps are undecided."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def movie_overlaps(first: CellIds, second: CellIds) -> Overlaps:
 def true_events(
     detections: Detections, labels: Movie, truth: Tracks, truth_labels: Movie
 ) -> Events:
-    """Events of detections that the ground truth settles: those all of whose cells are matched.
+    """Events of detections that the ground truth decides: those with all cells matched.
 
     A true cell is the detection that covers more than half of it and no other cell, unless another
     one cuts it.
@@ -141,7 +141,7 @@ def true_events(
 
 
 def _known(event: Event, before: list[int], after: list[int], frame: Index) -> list[int] | None:
-    """The kind and the up to four cells of an event; None where something is not known."""
+    """The kind and the up to four cells of an event; None if something is not known."""
     cells = [*before, *after]
     if min(cells) < 0 or max(len(before), len(after)) > 2:
         return None

@@ -1,4 +1,4 @@
-"""What the columns of tables mean, by the names that programs give them."""
+"""Roles of the columns of tables, by the names that programs give them."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ MOVIE_COLUMNS = (
     "image", "image_name", "file", "filename", "file_name", "movie", "position", "well", "field",
     "fov", "scene", "series", "site", "metadata_well", "metadata_site", "metadata_field",
 )  # fmt: skip
-"""Names of columns that tell movies apart."""
+"""Names of columns that identify movies."""
 
 LINK_COLUMNS: dict[str, tuple[str, ...]] = {
     "source": ("source", "source_id", "spot_source_id", "parent", "from"),
     "target": ("target", "target_id", "spot_target_id", "child", "to"),
 }
-"""Those of a table of links between cells, which it names by their ids."""
+"""Columns of a table of links between cells, which are given by their ids."""
 
 SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
     "frame": ("frame", "t", "source_frame", "frame_source", "time"),
@@ -73,7 +73,7 @@ SCORE_COLUMNS: dict[str, tuple[str, ...]] = {
     "score": ("score", "link_score", "probability", "similarity", "weight", "edge_weight", "p"),
     "target_frame": ("target_frame", "frame_target"),
 }
-"""Those of a table of scores of links, which names cells by their frames and labels."""
+"""Columns of a table of link scores, in which cells are given by frame and label."""
 
 _NUMBERED = (
     ("centroid", ("y x", "z y x")),
@@ -81,9 +81,9 @@ _NUMBERED = (
     ("object_center", ("x y", "x y z")),
     ("axis", ("", "frame y x", "frame z y x")),
 )
-"""Columns that programs number, and their roles where there are so many."""
+"""Numbered columns of some programs, and their roles by number of columns."""
 PLACE = {"frame", "y", "x"}
-"""What every cell needs."""
+"""Roles that every cell needs."""
 UNIT_OF = re.compile(
     r"[\[({](?P<inside>[^][(){}]*)[\])}]|[ _./]+(?P<length>[µμu]m\^?[23²³]?|microns?|"
     r"micromet(?:er|re)s?|px|pxl|pix|pixels?)\.?$|(?:(?<=time)|(?<=^t))[ _./]+"
@@ -92,11 +92,11 @@ UNIT_OF = re.compile(
 )
 """The unit in the name of a column; R puts points in place of brackets."""
 _SHOWN, _LONGEST = 20, 40
-"""Columns that a message names, and letters of each."""
+"""Most columns that a message lists, and most letters of each."""
 
 
 def check_columns(columns: Mapping[str, str], header: Sequence[str], source: str) -> None:
-    """Complain about columns that are named but absent, or needed but not named."""
+    """Raise an error about columns that are named but absent, or needed but not named."""
     listed = f"the file has the columns {shown(header)}"
     for role, column in columns.items():
         if column not in header:
@@ -130,7 +130,7 @@ def parse_columns(text: str) -> dict[str, str]:
 
 
 def guess_columns(header: Sequence[str]) -> dict[str, str]:
-    """Guess what the columns of a table mean from their names: a column by its role.
+    """Guess the roles of the columns of a table from their names: a column by its role.
 
     Names are understood in any case and with their unit, see `CELL_COLUMNS`. ``parent`` is taken
     for a parent *track* in a table that has tracks but no ids.

@@ -33,8 +33,8 @@ def write_csv(tracks: Tracks, folder: Path | str) -> tuple[str, ...]:
 
     Columns of ``detections.csv`` are ``t,[z],y,x,id,parent_id,track_id,...``, positions in
     pixels; `read_tracks_csv` reads it back without loss. A cell that is drawn in pieces has one row
-    there, and one per piece in ``pieces.csv``. Gives what the tables cannot hold. Raises an
-    `OutputError` if they cannot be written.
+    there, and one per piece in ``pieces.csv``. Returns notes about data that the tables cannot
+    hold. Raises an `OutputError` if they cannot be written.
     """
     folder, notes, (cells, pieces) = as_path(folder), csv_notes(tracks), plain_cells(tracks)
     with writing(folder):
@@ -95,7 +95,7 @@ def first_parents(tracks: Tracks) -> pd.Series[Any]:
 
 
 def csv_notes(tracks: Tracks) -> tuple[str, ...]:
-    """What a table with one parent per row cannot hold."""
+    """Notes about tracks that a table with one parent per row cannot hold."""
     many = int((tracks.edges["target"].value_counts() > 1).sum())
     if not many:
         return ()
@@ -140,7 +140,7 @@ def _units(tracks: Tracks, columns: list[str]) -> dict[str, str]:
 
 
 _KINDS = {"i": "int64", "u": "int64", "b": "bool", "f": "float64"}
-"""What every format holds, by numpy's kind; all others become text."""
+"""Types that every format holds, by numpy's kind; all others become text."""
 
 
 def as_plain(values: np.ndarray) -> np.ndarray:
@@ -202,7 +202,7 @@ def _beside(path: Path) -> Path | None:
 
 
 def _known_only(graph: pd.DataFrame, cells: CellTable, notes: list[str]) -> pd.DataFrame:
-    """Edges without those of cells that were left out for want of a size."""
+    """Edges without those of cells that were left out because they have no size."""
     if cells.complete:
         return graph
     known = graph[["source", "target"]].isin(cells.table["id"].to_numpy()).all(axis=1)

@@ -126,7 +126,7 @@ def find_table(folder: Path) -> Path | None:
 
 
 def read_track_table(path: Path) -> Table:
-    """Rows ``L B E P`` of a track table, shape (n, 4); columns behind are passed over."""
+    """Rows ``L B E P`` of a track table, shape (n, 4); further columns are ignored."""
     with reading(path, "a track table"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     rows = {k: re.split(r"[\s,;]+", line.strip())[:4] for k, line in enumerate(lines, start=1)}
@@ -226,7 +226,7 @@ class CtcForm:
 
     table: Index  # rows ``L B E P``, sorted by label, shape (n, 4)
     label: Index  # label of every node of the tracks, shape (nodes,)
-    notes: tuple[str, ...]  # what the format cannot hold
+    notes: tuple[str, ...]  # notes about data that the format cannot hold
 
 
 def ctc_form(tracks: Tracks) -> CtcForm:
@@ -332,7 +332,7 @@ def write_ctc(tracks: Tracks, labels: Movie, folder: Path | str) -> tuple[str, .
 
 
 def _renamed(labels: Movie, t: int, old: Index, new: Index) -> Index:
-    """A frame of the segmentation with other labels, 0 for what is no node."""
+    """A frame of the segmentation with other labels, 0 for cells that are no nodes."""
     image = labels.channel_frame(t)
     absent = old[~np.isin(old, image)]
     if len(absent):

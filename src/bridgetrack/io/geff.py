@@ -28,7 +28,7 @@ from bridgetrack.schema import OpenEntry, check
 from bridgetrack.tracks.tracks import Tracks, assemble_tracks, components
 
 _JOINED = "component_id"
-"""Property of nodes that are joined by edges, where `lineage_id` says another thing."""
+"""Property of nodes for connected components, if these differ from `lineage_id`."""
 
 
 def read_geff(path: Path | str) -> Tracks:
@@ -234,7 +234,7 @@ class _Links(OpenEntry):
 
 
 class _Own(OpenEntry):
-    """What `write_geff` keeps of tracks beside the graph."""
+    """Data of tracks that `write_geff` stores beside the graph."""
 
     geometry: GeometryField
     links: _Links
@@ -397,9 +397,9 @@ def _axes_of(geometry: Geometry) -> list[Any]:
 
 
 def _track_props(tracks: Tracks) -> tuple[pd.DataFrame, dict[str, str]]:
-    """Nodes, and which of their columns are what the format calls tracklets and lineages."""
+    """Nodes, and their columns that are tracklets and lineages in the sense of the format."""
     nodes, lineage = tracks.nodes, "lineage_id"
-    # a lineage of the format is all that edges join, also by a merge, after which ours are two
+    # a lineage of the format is a connected component, also over a merge, where ours are two
     ends = pd.Index(nodes["id"]).get_indexer(pd.Index(np.ravel(tracks.edges[["source", "target"]])))
     joined = components(len(nodes), ends[::2], ends[1::2]) + 1
     both = pd.DataFrame({"ours": nodes[lineage].to_numpy(), "joined": joined}).drop_duplicates()

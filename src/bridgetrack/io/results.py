@@ -1,4 +1,4 @@
-"""Tracks in every format: written to a folder, and read from whatever holds them."""
+"""Tracks in every format: written to a folder, and read from files and folders."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from bridgetrack.tracks.trees import save_lineages
 
 @dataclass(frozen=True)
 class Format:
-    """One way to write tracks."""
+    """A format of tracks."""
 
-    words: str  # what it holds, for people
-    files: tuple[str, ...]  # what it leaves in a result folder
-    # writes tracks with their labels into a folder; gives what the format could not hold
+    words: str  # its content in words
+    files: tuple[str, ...]  # its files in a result folder
+    # writes tracks with their labels into a folder; returns notes about data that it cannot hold
     write: Callable[[Tracks, Movie | None, Path], tuple[str, ...]]
 
 
@@ -76,7 +76,7 @@ RUN_FILE = "run.json"
 METHODS = "methods.txt"
 """How the result was made, in sentences."""
 REPLACED = "The earlier result in this folder was replaced."
-"""What is told of a folder that held one."""
+"""Note about a folder with an earlier result."""
 
 
 def write_results(
@@ -152,13 +152,12 @@ def stage_results(
 READERS: dict[str, Callable[[Path], Tracks]] = {
     ".csv": read_tracks_csv, ".tsv": read_tracks_csv, ".geff": read_geff, ".xml": read_trackmate
 }  # fmt: skip
-"""What reads tracks without masks, by the end of a name."""
+"""Readers of tracks without masks, by the ending of a name."""
 
 
 def track_path(chosen: Path) -> Path:
-    """What to give `read_tracks` where a dialog can choose files only.
-
-    For a file inside a store or a folder of tracks that store or folder, otherwise the file.
+    """The path for `read_tracks` if a dialog can choose files only. This is the store or folder of
+    tracks that contains the file, otherwise the file.
     """
     if chosen.suffix.lower() in READERS:
         return chosen
@@ -250,7 +249,7 @@ def _graph_scores(path: Path) -> LinkScores:
 
 
 def _to_the_next_frame(source: Index, target: Index, path: Path | str) -> NDArray[np.bool_]:
-    """Which links end in the next frame; warns if others do not."""
+    """Links that end in the next frame; warns if others do not."""
     near = target == source + 1
     if not near.all():
         warn(

@@ -1,4 +1,4 @@
-"""The cells that tables of other programs hold."""
+"""Cells from tables of other programs."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from bridgetrack.movie.raw import micrometers, minutes
 from bridgetrack.schema import OpenEntry, check, parse_json, read_text
 
 TABLES = (".csv", ".tsv", ".txt")
-"""How names of tables of detections end."""
+"""Endings of the names of tables of detections."""
 
 _MAY_BE_TIMES = ("t", "time", "position_t", "elapsed_time")
 _OF_FRAMES = ("", "frame", "frames", "slice", "#")
 _OF_PIXELS = ("", "px", "pxl", "pix", "pixel", "pixels", "voxel", "voxels")
-"""Units that say nothing, besides those of time and length."""
+"""Units without information, besides those of time and length."""
 NOTHING = -1
-"""In a column of parents or tracks, where a cell has none."""
+"""Value of a cell without parent or track."""
 
 _IDENTITIES = (
     ("id", "id", None), ("parent", "parent", NOTHING), ("track", "track", NOTHING),
     ("parent_track", "parent_track", NOTHING), ("label", "file_label", 0),
 )  # fmt: skip
-"""Columns of whole numbers: the role, the name here, and what an empty cell stands for."""
+"""Columns of whole numbers: the role, the name here, and the value of an empty cell."""
 
 CELLS, SIDECAR, PIECES = "detections.csv", "units.json", "pieces.csv"
-"""What this program writes: cells, what there is to know of them, pieces of cells in pieces."""
+"""Files of this program: cells, their units and geometry, and pieces of cells."""
 _WHAT = "what the program writes beside its tables"
 _UNEVEN = 0.1
 """Share of a step by which times may be off a frame."""
@@ -60,7 +60,7 @@ def read_detections_csv(
     Parameters
     ----------
     path
-        Parted by commas, semicolons or tabs; TrackMate's four header rows are understood.
+        Separated by commas, semicolons or tabs; TrackMate's four header rows are understood.
     columns
         Column by its role (one of `CELL_COLUMNS`, ``t`` for the frame) where the guess of
         `guess_columns` is wrong; None if the table has no such column.
@@ -106,7 +106,7 @@ def read_detections_csv(
 
 
 class Sidecar(OpenEntry):
-    """What ``units.json`` says."""
+    """Content of ``units.json``."""
 
     geometry: GeometryField
     units: dict[str, str]  # unit per column of ``detections.csv``
@@ -127,9 +127,9 @@ class CellTable:
     columns: dict[str, str]  # column by its role
     text: TextTable  # the same rows
     geometry: Geometry
-    sidecar: Sidecar | None  # what the package's own sidecar says; None for files of others
-    notes: tuple[str, ...]  # what was left out, or is not as in the file
-    complete: bool  # whether no cell was left out for want of a size
+    sidecar: Sidecar | None  # the sidecar of this program; None for other files
+    notes: tuple[str, ...]  # notes about rows that were left out or changed
+    complete: bool  # whether no cell was left out because it has no size
 
 
 def read_cells(
@@ -214,13 +214,12 @@ def read_cells(
 
 
 _HEAD = 50
-"""Lines of a table that say what it holds."""
+"""Lines of a table by which its content is recognised."""
 
 
 def table_holds(path: Path, named: Mapping[str, str] | None = None) -> str:
-    """What a table has: ``"tracks"``, ``"cells"``, or nothing where that cannot be guessed.
-
-    Some columns may be `named` by their roles.
+    """Content of a table: ``"tracks"``, ``"cells"``, or empty if unknown. Some columns may be
+    `named` by their roles.
     """
     columns = columns_of(_header(path), named or {})
     if not PLACE.issubset(columns):
@@ -235,14 +234,15 @@ def is_text_table(path: Path) -> bool:
 
 
 def unknown_columns(path: Path) -> list[str]:
-    """The columns of a table of which nobody can guess where cells are; none of other files."""
+    """The columns of a table if the positions of cells are not recognised; none for other files."""
     header = _header(path) if path.suffix.lower() == ".csv" else []
     known = PLACE.issubset(guess_columns(header))
     return [] if known or len(header) < 3 else header  # a frame and a place need three
 
 
 def _header(path: Path) -> list[str]:
-    """Names of the columns of a table; none of other files, which is told where they are opened."""
+    """Names of the columns of a table; none for other files, which is reported when they are
+    opened."""
     try:
         return read_text_table(path, rows=_HEAD).header
     except BridgetrackError:
@@ -272,7 +272,7 @@ def _read_sidecar(table: Path) -> Sidecar | None:
 
 
 def _check_place(found: Mapping[str, str], text: TextTable, sidecar: Sidecar | None) -> None:
-    """Complain about columns that are absent, or about a table of ours that holds no cells."""
+    """Raise an error about missing columns, or about a table of ours without cells."""
     path = Path(text.source)
     if sidecar is not None and not PLACE.issubset(found):
         raise InputError(f"{path}: this is the table of {path.stem}; open {CELLS} beside it")
@@ -280,7 +280,7 @@ def _check_place(found: Mapping[str, str], text: TextTable, sidecar: Sidecar | N
 
 
 def _holding_words(text: TextTable, found: Mapping[str, str]) -> set[str]:
-    """Roles of numbers of cells whose columns hold other words in their first rows."""
+    """Roles of numbers whose columns hold text in their first rows."""
     roles = set()
     for role in {"id", "label", "parent"} & found.keys():
         column = text.cells[found[role]]
@@ -450,7 +450,7 @@ def _sized(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _placed(text: TextTable, found: Mapping[str, str], notes: list[str]) -> Mask:
-    """Whether a row holds a position; notes those that do not."""
+    """Whether a row holds a position; adds a note about rows without one."""
     places = [text.cells[found[axis]].str.strip() for axis in ("y", "x")]
     placed = ~np.all([place.isin(EMPTY) for place in places], axis=0)
     if not placed.any():
@@ -476,7 +476,7 @@ def _several_movies(text: TextTable, frame: Index) -> list[str]:
 
 
 def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """The cells without rows that say what another row has said, be it under another id."""
+    """The cells without repeated rows, also if they have another id."""
     named = "id" in cells and cells["id"].is_unique and "parent" in cells
     again = cells.drop(columns="id", errors="ignore").duplicated() & (not named)
     if not again.any():
@@ -491,7 +491,7 @@ def _without_copies(cells: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 def _check_numbers(
     cells: pd.DataFrame, text: TextTable, found: Mapping[str, str], movies: list[str]
 ) -> None:
-    """Complain about two cells of a frame that no number tells apart."""
+    """Raise an error about two cells of a frame with the same number."""
     # cells that have ids or labels may share a track: in some programs it is that of their lineage
     least = {"id": 0} if "id" in cells else {"file_label": 1, "track": 0}
     names = [name for name in least if name in cells]
@@ -514,7 +514,7 @@ def _check_numbers(
 
 
 def _with_ids(cells: pd.DataFrame, found: dict[str, str]) -> pd.DataFrame:
-    """The cells with an ``id`` that is unique: one that comes again in other frames is a track."""
+    """The cells with a unique ``id``: one that is repeated in other frames is a track."""
     if "id" in cells and not cells["id"].is_unique:
         role, name = ("label", "file_label") if "track" in cells else ("track", "track")
         found.setdefault(role, found.pop("id"))

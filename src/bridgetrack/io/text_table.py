@@ -1,4 +1,4 @@
-"""Text in rows and columns: its encoding, what parts the columns, and where their names are."""
+"""Text in rows and columns: its encoding, separators, and the names of columns."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bridgetrack.io.columns import PLACE, UNIT_OF, guess_columns
 from bridgetrack.movie.raw import reading
 
 EMPTY = ("", "nan", "NaN", "None", "null", "NA")
-"""What stands in a cell that holds nothing."""
+"""Text of empty cells."""
 _ROWS_AT_ONCE = 1 << 16
-"""Rows that are parsed at once: a parser takes many times what they hold."""
+"""Rows that are parsed at once: a parser needs many times their memory."""
 _ABOVE_HEADER = 12
-"""Lines in which the names of the columns are looked for."""
+"""Lines in which the names of the columns are sought."""
 _MOT = ["frame", "id", "bb_left", "bb_top", "bb_width", "bb_height", "conf", "x", "y", "z"]
 """Columns of MOT's tables, which have no names; in 2D the last three are -1."""
 
@@ -101,10 +101,9 @@ class TextTable:
         column: str | None = None,
         lines: pd.Index | None = None,
     ) -> None:
-        """Complain about the first of the rows that are `wrong`, shape (n,), naming file and row.
-
-        `what` to say may be a function of the row's number; `lines` says in which line of the file
-        each row stands, where these are not the rows of the table.
+        """Raise an error about the first of the rows that are `wrong`, shape (n,), naming file and
+        row. The words `what` may be a function of the row's number; `lines` are the lines of the
+        rows in the file, if these are not the rows of the table.
         """
         if np.any(wrong):
             k = int(np.argmax(wrong))
@@ -134,11 +133,11 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
     """Read a table whose columns are separated by commas, semicolons, tabs or blanks.
 
     The text is in UTF-8, UTF-16 or Windows' Western European code. Lines above the names of the
-    columns (a comment, or the title of Imaris) are passed over. Up to three rows below the names
-    that hold no number at all are taken for more header (TrackMate writes names, abbreviations and
-    units there), and the names that R gives to rows are left out. Columns without names have those
-    of MOT where they are its columns, and else the names 1, 2 and so on. A few `rows` below the
-    first say what the file holds; all are read if None.
+    columns (a comment, or the title of Imaris) are skipped. Up to three rows below the names that
+    hold no number at all are taken for more header (TrackMate writes names, abbreviations and units
+    there), and the names that R gives to rows are left out. Columns without names have those of MOT
+    where they are its columns, and else the names 1, 2 and so on. A few `rows` below the first say
+    what the file holds; all are read if None.
 
     Raises an `InputError` if the file is absent, not text, not a table or empty.
     """
@@ -154,7 +153,7 @@ def read_text_table(path: Path | str, rows: int | None = None) -> TextTable:
 
 
 def _encoding(path: Path) -> str:
-    """How a text is encoded, by its first bytes; as UTF-8 where they say nothing."""
+    """Encoding of a text by its first bytes; UTF-8 by default."""
     with path.open("rb") as file:
         start = file.read(1024)
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -211,7 +210,7 @@ def _read_as(path: Path, encoding: str, rows: int | None) -> TextTable:
 
 
 def _layout(head: list[str]) -> tuple[int, str, list[str]]:
-    """How many lines stand above the names of the columns, what parts these, and the names."""
+    """Number of lines above the names of the columns, the separator, and the names."""
     marks = [max(",;\t|", key=line.count) for line in head]
     marks = [mark if mark in line else " " for mark, line in zip(marks, head, strict=True)]
     words = [
@@ -232,7 +231,7 @@ def _holds_numbers(first: list[str]) -> bool:
 
 
 def _blank(cells: pd.DataFrame) -> pd.Series[bool]:
-    """Which rows hold nothing."""
+    """Which rows are empty."""
     blank = pd.Series(True, index=cells.index)
     for _, column in cells.items():
         blank[blank] = column[blank].str.strip() == ""

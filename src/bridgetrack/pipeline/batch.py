@@ -38,7 +38,7 @@ _COLUMNS = (
     "movie", *_COUNTS, "certainty", "doubtful", "seconds", "problem", "warnings",
 )  # fmt: skip
 _MASKS = ("_labels", "_masks", "_cells")
-"""Ends of the names of masks that stand beside their movie."""
+"""Endings of the names of masks beside their movie."""
 _NO_MOVIES = re.compile(r"\..*|.*_(GT|ST|RES)|.*\.check\.csv")
 
 
@@ -65,7 +65,7 @@ def batch_steps(
     alternative, ``doubtful`` the share of those below `DOUBTFUL`; where margins are lower bounds,
     so are these. ``problem`` says why a movie has no result, ``warnings`` what is probably wrong.
 
-    The table is written anew after every movie, so it holds what is done whenever this ends. It
+    The table is written anew after every movie, so it is complete up to the last finished movie. It
     stands in `out`, beside a folder for each result. What is `given` is done to every movie, but
     for its labels and image. `masks` is a folder with masks of the movies, under the same names;
     `how` says how cells of those that have none are found.
@@ -109,7 +109,7 @@ def _told(k: int, n: int, name: str, step: Progress) -> Progress:
 def _tried(
     name: str, work: Steps[tuple[Tracking, dict[str, Any], list[Note]]]
 ) -> Steps[dict[str, Any]]:
-    """Track one movie; a row that says why, where that fails."""
+    """Track one movie; returns its row, with the reason if that fails."""
     began, problem = time.perf_counter(), ""
     row: dict[str, Any] = {"warnings": ""}
     try:
@@ -130,7 +130,7 @@ def _tried(
 
 
 def _certainty(tracking: Tracking) -> dict[str, float]:
-    """How certain the events of a tracked movie are that join cells."""
+    """Certainty of the events of a tracked movie that join cells."""
     events = tracking.tracks.events
     joining = events.loc[events["event"].isin(EDGE_EVENTS), MARGIN].dropna()
     sure = certainty_of(joining.to_numpy(dtype=np.float64))
@@ -141,7 +141,7 @@ def _certainty(tracking: Tracking) -> dict[str, float]:
 
 
 def _ordered(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
-    """The rows as a table, least certain first and failed ones last; what is not known is empty."""
+    """The rows as a table, least certain first and failed ones last; unknown values are empty."""
     table = pd.DataFrame(rows).rename(columns={"divide": "divisions"})
     table = table.reindex(columns=list(_COLUMNS)).astype(dict.fromkeys(_COUNTS, "Int64"))
     table = table.assign(failed=table["problem"] != "")
@@ -151,7 +151,7 @@ def _ordered(rows: Sequence[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _no_formula(value: Any) -> Any:
-    """Words that no spreadsheet takes for a formula, as names of files may be."""
+    """Text that a spreadsheet does not take for a formula, as it might the name of a file."""
     formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if formula else value
 
@@ -200,7 +200,7 @@ def _paired(name: str, path: Path, labels: Path | None) -> BatchFiles:
     try:
         masks = looks_like_labels(open_movie(path))
     except BridgetrackError:
-        masks = False  # told when it is opened again to be tracked
+        masks = False  # reported when it is opened again to be tracked
     return BatchFiles(name, None, path) if masks else BatchFiles(name, path, None)
 
 

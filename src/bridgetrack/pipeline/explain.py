@@ -19,7 +19,7 @@ _NOTHING = 1e-6
 
 
 class Contribution(NamedTuple):
-    """Share of one feature in a difference of scores; positive speaks for what was chosen."""
+    """Contribution of one feature to a difference of scores; positive favours the chosen events."""
 
     feature: str  # with formula and unit, as in `bridgetrack.features`
     formula: str
@@ -34,7 +34,7 @@ class Contribution(NamedTuple):
 class Explanation:
     """An event against its best alternative."""
 
-    event: str  # what is asked about, in words
+    event: str  # the event in question, in words
     was_chosen: bool  # whether it is part of the solution
     # kept, replaced_by: the events on either side, in words: those chosen, and those that would
     # take their place
@@ -63,7 +63,7 @@ class Explanation:
 
 
 def find_event(tracking: Tracking, frame: int, label: int) -> int:
-    """The chosen event that says what becomes of a cell (in the last frame: where it is from).
+    """The chosen event at the fate of a cell (in the last frame: at its history).
 
     Raises an `InputError` where there is no such cell.
     """

@@ -1,7 +1,7 @@
 """Finding the cells of a movie, and the record of how they were found that is kept beside them.
 
-Repairing masks is the same: they are brought along as candidates, and cells that stay keep their
-numbers and outlines.
+Repairing masks is the same: they are candidates, and cells that stay keep their numbers and
+outlines.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from bridgetrack.segmentation.settings import Backend, Choose, SegmentationSetti
 from bridgetrack.spread import Workers, spread
 
 _LOOKING = 0.1
-"""Share of a search that looking at the whole movie takes, about."""
+"""Approximate share of the time of a search that is spent on the movie as a whole."""
 _WAYS = {"jointly": "together with their tracks", "plain": "by the plain segmentation"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """How the cells of a movie are found; everything but its image and what people say of masks.
+    """How the cells of a movie are found; everything except its image and answers about masks.
 
     Raises
     ------
@@ -63,18 +63,18 @@ class Finding:
         cells of a network are, which are taken as they are.
     """
 
-    # of the built-in segmentation; what is left open is decided by the movie
+    # of the built-in segmentation; missing ones are estimated from the movie
     settings: SegmentationSettings | None = None
-    # whether cells are chosen among candidates, together with what happens to them in time
-    # (jointly), or each frame is read in one way, which is fastest (plain)
+    # whether cells are chosen among candidates, together with their tracks
+    # (jointly), or each frame is segmented in one way, which is fastest (plain)
     choose: Choose = "jointly"
     # backend, network: see `segment_frame`
     backend: str = "builtin"
     network: str | None = None
-    given: Movie | None = None  # labels brought along, which are repaired
-    # label movies brought along, whose cells are candidates beside others
+    given: Movie | None = None  # given labels, which are repaired
+    # given label movies, whose cells are candidates beside others
     beside: tuple[Movie, ...] = ()
-    # what the movie and the answers about it taught, where that is known already
+    # score learned from the movie and the answers about it, if that is known already
     learned: MovieScore | None = None
 
     def __post_init__(self) -> None:
@@ -96,12 +96,12 @@ class Finding:
 
     @property
     def brought(self) -> tuple[Movie, ...]:
-        """All label movies brought along; cells of the first keep their numbers."""
+        """All given label movies; cells of the first keep their numbers."""
         return self.beside if self.given is None else (self.given, *self.beside)
 
     @property
     def words(self) -> str:
-        """How, in words that go on from *cells found*."""
+        """The method, in words that continue *cells found*."""
         if self.given is not None:
             return "by repairing given masks with the image"
         if self.backend != "builtin":
@@ -117,7 +117,7 @@ class Finding:
 
     @property
     def kind(self) -> str | None:
-        """As what cells are judged, one of `KINDS`; None where that is not known yet."""
+        """Kind of cells, one of `KINDS`; None if that is not known yet."""
         return None if self.learned is None else self.learned.start.kind
 
     @property
@@ -127,11 +127,9 @@ class Finding:
         return f"{start} {self.words}."
 
     def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
-        """What suits a movie where the settings leave it open.
-
-        Where masks are chosen, the size of cells is that at which candidates are surest. The plain
-        segmentation draws no candidates, and masks that are repaired have a size: they take the
-        estimate, which is there sooner.
+        """Missing settings, estimated from a movie. If masks are chosen, the size of cells is that
+        with the highest scores of candidates. The plain segmentation has no candidates, and masks
+        that are repaired have a size: for these the faster estimate is used.
         """
         if self.chooses and self.given is None:
             return (yield from fitted_settings(image, self.settings, channel=channel))
@@ -140,21 +138,20 @@ class Finding:
 
 
 def usual_choice(backend: str) -> Choose:
-    """How masks are chosen unless it is said: the cells of a network are taken as they are."""
+    """The default way of choosing masks: the cells of a network are used unchanged."""
     return "jointly" if backend == "builtin" else "plain"
 
 
 @dataclass
 class CellSearch:
-    """A search for the cells of a movie, or a repair of those that are given; what came of it.
+    """A search for the cells of a movie, or a repair of given ones, and its result.
 
     Parameters
     ----------
     movie, finding
-        Where it looks, and how; later also with the settings that suit the movie and what it
-        taught.
+        The movie and the method; later also with the estimated settings and the learned score.
     answers
-        What people said of masks.
+        Answers about masks.
     weights
         Of events; the shipped ones where None.
     channel
@@ -169,7 +166,7 @@ class CellSearch:
     weights: Model | None = None
     channel: int | str = 0
     client: Any = None
-    estimate: SettingsEstimate | None = None  # how settings of the built-in method were decided
+    estimate: SettingsEstimate | None = None  # estimate of settings of the built-in method
     # cells of every frame found so far; a frame is complete once it is counted, as another thread
     # may look at it
     counts: list[int] = field(default_factory=list)
@@ -178,11 +175,11 @@ class CellSearch:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What is doubtful about the settings that were estimated, as sentences."""
+        """Doubts about the estimated settings, as sentences."""
         return () if self.estimate is None else self.estimate.doubts
 
     def in_memory(self) -> Steps[NDArray[np.int32]]:
-        """Look at all frames and keep their labels, 0 in those to come; raises as `steps`."""
+        """Process all frames and keep their labels, 0 in later ones; raises as `steps`."""
         shape = (self.movie.n_frames, *(self.movie.geometry.shape or ()))
         labels = self.labels = np.zeros(shape, np.int32)
 
@@ -193,7 +190,7 @@ class CellSearch:
         return labels
 
     def steps(self, write: Callable[[NDArray[np.int32]], object]) -> Steps[None]:
-        """Look at all frames; `write` takes the labels of one after the other.
+        """Process all frames; `write` receives the labels of each in order.
 
         Raises
         ------
@@ -229,7 +226,7 @@ class CellSearch:
             check_some_left(given, had, any(self.counts))
 
     def prepared(self) -> Steps[MaskReader]:
-        """Decide by the movie, and by what people said of masks, all that is left open."""
+        """Estimate everything that is missing from the movie and from answers about masks."""
         movie, finding = self.movie, self.finding
         for other in finding.brought:
             check_same_extent(movie, other)
@@ -264,9 +261,9 @@ class CellSearch:
     def choices(self, reader: MaskReader) -> Generator[Progress | Candidates, None, None]:
         """Choose the cells among candidates; a window of frames is in memory.
 
-        Cells at the frame's edge are left out, where that was asked for, after the choice: while it
-        is made they keep their own parts from being taken for cells, and the movie from looking as
-        if they came and went. Those that people drew or brought stay.
+        Cells at the frame's edge are left out, if asked for, only after the choice: otherwise their
+        parts might be chosen, or cells would seem to appear and disappear. Given cells and those
+        drawn by people stay.
         """
         assert self.finding.learned is not None
         movie, settings = self.movie, self.finding.settings
@@ -283,22 +280,22 @@ class CellSearch:
 
 
 def plain_frame(known: tuple[Finding, Movie, int], t: int) -> NDArray[np.int32]:
-    """Labels of a frame that is read in one way, by how, the movie, and its channel."""
+    """Labels of a frame by the plain segmentation, for a method, the movie, and its channel."""
     how, movie, channel = known
     image, scale = movie.channel_frame(t, channel), movie.geometry.scale
     return segment_frame(image, how.settings, scale=scale, backend=how.backend, network=how.network)
 
 
 def _labelled(finding: Finding, reader: MaskReader, choice: Candidates) -> NDArray[np.int32]:
-    """Labels; those brought along keep their numbers where cells stay as they are."""
+    """Labels; given ones keep their numbers if the cells are unchanged."""
     t, answers = choice.frame, reader.answers
     labels = labels_of(choice.regions, choice.chosen)
     brought = label_frame(finding.brought[0], t) if finding.brought else None
     before = None if brought is None else brought.astype(np.int64)
     found = finding.given is None
-    # Cells that are repaired are drawn as they were where they stay. Cells that are found have
-    # the outline of the built-in method where that is larger, since candidates end above some
-    # share of their height. What somebody drew or called right is drawn as chosen.
+    # In a repair, cells that stay keep their outline. Cells that are found get the outline of the
+    # built-in method if that is larger, since candidates end above some share of their height.
+    # Cells that somebody drew or confirmed are drawn as chosen.
     outlines = choice.read if found else before
     if outlines is not None:
         cells, right = regions_of_labels(outlines, t), as_candidates(answers, {t})
@@ -313,7 +310,7 @@ def _labelled(finding: Finding, reader: MaskReader, choice: Candidates) -> NDArr
 def chosen_again(
     search: CellSearch, labels: Movie, named: dict[int, int]
 ) -> Steps[list[MaskAnswer]]:
-    """What changes, frame by frame, where a search takes the place of the masks that there are.
+    """The changes of each frame if the result of a search replaces the present masks.
 
     Cells keep their numbers; no new one takes a number up to the highest `named` in its frame.
     """
@@ -349,7 +346,7 @@ class _Content(OpenEntry):
     pixel_model: Any = None
 
     def finding(self) -> Finding | None:
-        # What was repaired, or found by what others say, is so again from the masks as they are.
+        # A repair, or a search among given labels, starts again from the present masks.
         # Earlier versions knew StarDist, and strokes that taught pixels.
         known = self.backend in get_args(Backend) and self.pixel_model is None
         ours = self.backend == "builtin"
@@ -367,17 +364,17 @@ FINDING_FILE = FileFormat(
     _Content,
     _Content.finding,
 )
-"""Records of how cells were found, as `Finding`; None where others had a part in it."""
+"""Records of how cells were found, as `Finding`; None if other methods were involved."""
 
 
 def record_beside(cells: Path) -> Path:
-    """The file beside labels that says how they were found."""
+    """The file beside labels with the record of how they were found."""
     name = cells.stem if cells.suffix.lower() in (".tif", ".tiff", ".zarr") else cells.name
     return cells.with_name(f"{name.removesuffix('.ome')}.run.json")
 
 
 def how_found(cells: Path) -> Finding | None:
-    """How cells were found, by the record beside them; None where nothing is known."""
+    """How cells were found, by the record beside them; None if there is none."""
     with suppress(InputError):
         return FINDING_FILE.read(record_beside(cells))
     return None

@@ -1,4 +1,4 @@
-"""What is tracked or learned from, and how it is opened: files, or objects in their place."""
+"""The inputs of tracking and training, files or objects, and how they are opened."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class RunOptions:
         Where events that do not occur, or the memory, are none that are known.
     """
 
-    # what files do not say of themselves, see `open_movie`
+    # metadata that files may lack, see `open_movie`
     axes: str | None = None  # of the label movie
     scale: tuple[float, ...] | None = None
     unit: str | None = None
     frame_interval: float | None = None
     image_axes: str | None = None
-    columns: dict[str, str] | None = None  # of a table, by what they hold
+    columns: dict[str, str] | None = None  # of a table, by role
     without: tuple[str, ...] = ()  # kinds of events that do not occur, see `EventKinds`
-    memory: str | float | None = None  # to keep to
+    memory: str | float | None = None  # limit
     window: int | None = None  # frames tracked at a time
     channel: int | str = 0  # of the image, by which cells are found and repaired
     repair: bool = False  # whether the labels are repaired first
@@ -66,12 +66,12 @@ class RunOptions:
 
     @property
     def of_movie(self) -> dict[str, Any]:
-        """What is known of the movie, as `bridgetrack.track` and others take it."""
+        """Arguments about the movie, as `bridgetrack.track` and others take them."""
         return {name: getattr(self, name) for name in (*READING, "without")}
 
     @property
     def kinds(self) -> EventKinds:
-        """What can happen."""
+        """Kinds of events that occur."""
         return EventKinds.without(self.without)
 
     def open_image(self, image: Path) -> Movie:
@@ -81,9 +81,9 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class RunInputs:
-    """What is tracked, or learned from: files, or objects in their place; and how."""
+    """The inputs of tracking or training, files or objects, and the options."""
 
-    labels: Any  # None: they are found on the way, and stand among the results
+    labels: Any  # None: they are found first, and are part of the result
     image: Any = None
     model: Model | Path | str | None = None  # None: the shipped one
     annotations: AnnotationSet | Path | str | None = None
@@ -95,7 +95,7 @@ class RunInputs:
 
     @classmethod
     def of_project(cls, path: Path) -> RunInputs:
-        """What a project holds: its movie, and in place of other files its model and answers."""
+        """The inputs of a project: its movie, and its model and answers in place of files."""
         project = load_project(path)
         check_usable(project.model, f"{path}, model")
         options = RunOptions(without=project.settings.kinds.words, format=project.formats)
@@ -109,7 +109,7 @@ class RunInputs:
         return tuple(path for path in given if isinstance(path, Path))
 
     def open(self) -> Opened:
-        """Open the files; of a project what it holds. Raises an `InputError` where one is bad."""
+        """Open the files, or the content of a project. Raises an `InputError` if one is bad."""
         model, answers = open_model(self.model), open_answers(self.annotations)
         if self.project is None:
             cells, image = open_cells(self.labels, self.image, self.options)
@@ -126,7 +126,8 @@ class RunInputs:
 def open_cells(
     labels: Any, image: Any = None, options: RunOptions | None = None
 ) -> tuple[Movie | Detections, Movie | None]:
-    """Open labels, or a table of detections, and the image; cells without a scale take its one.
+    """Open labels, or a table of detections, and the image; cells without a scale get that of the
+    image.
 
     Raises an `InputError` where one of them cannot be read.
     """
@@ -154,7 +155,7 @@ def open_cells(
 
 
 def repairable(cells: Movie | Detections, image: Movie | None) -> tuple[Movie, Movie]:
-    """Labels and image of a movie, by which they are repaired; refused where one is missing."""
+    """Labels and image of a movie for a repair; raises an `InputError` if one is missing."""
     if not isinstance(cells, Movie) or image is None:
         raise InputError(
             "repairing masks needs the image that they were made from: give a label movie, not a "
@@ -164,7 +165,7 @@ def repairable(cells: Movie | Detections, image: Movie | None) -> tuple[Movie, M
 
 
 def left_out(labels: Path, image: Path | None) -> list[Note]:
-    """What cannot be measured for want of masks or of an image."""
+    """Notes about features that cannot be measured without masks or image."""
     if is_table(labels):
         words = "a table of detections: cells are taken as discs, without shape and intensity"
     elif image is None:
@@ -180,7 +181,7 @@ def is_table(labels: Any) -> bool:
 
 
 def open_answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
-    """Answers about events, as given or from a file; one of answers about masks holds none."""
+    """Answers about events, as given or from a file; none if it holds answers about masks."""
     return load_annotations(given) if isinstance(given, Path | str) else given
 
 
@@ -204,7 +205,7 @@ def open_model(given: Model | Path | str | None) -> Model | None:
 
 @dataclass(frozen=True)
 class Opened:
-    """A movie that was opened, with what tracking it and learning from it need."""
+    """An opened movie with everything that tracking and training need."""
 
     given: RunInputs
     cells: Movie | Detections
@@ -248,7 +249,7 @@ class Opened:
         return scores, with_link_scores(scores, features)
 
     def _check(self, scene: Scene, scores: LinkScores | None) -> None:
-        """Look whether link scores, and answers of a file, are about the cells of this movie."""
+        """Check that link scores, and answers from a file, belong to the cells of this movie."""
         _check_link_scores(scores, scene)
         answers, labels = self.given.annotations, self.given.labels
         if labels is not None and isinstance(answers, Path | str):

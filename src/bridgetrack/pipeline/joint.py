@@ -1,4 +1,4 @@
-"""Which candidate regions exist and what happens to them, in one integer program.
+"""Choose candidate regions together with their events, in one integer program.
 
 Every region is covered like a detection: its fate and its history each by one event, of which
 *no cell* (`Event.FALSE`) covers both. The atoms of the exclusions are further slots, which may
@@ -42,7 +42,7 @@ _COMPARING = (
     "move.rival_forward",
     "move.rival_backward",
 )
-"""Features that compare a move with others: here most of those are alternatives of the same."""
+"""Features that compare a move with others: here most others are alternatives of the same move."""
 _EXCLUDE = (
     "answers about cells in {} exclude each other: two cells that were said to exist share pixels; "
     "take one of these answers back"
@@ -51,13 +51,13 @@ _EXCLUDE = (
 PER_CELL = 4.0
 """Candidates among which to choose, for every cell."""
 TRUST = 1.5
-"""What one unit of region score is worth beside the scores of events."""
+"""Factor of region scores relative to the scores of events."""
 BIAS = -0.5
-"""Taken off the score of every region, so that two small regions do not win over a large one by
-having two events."""
+"""Subtracted from the score of every region, so that two small regions do not win over a large one
+by having two events."""
 
 _LIMITS = SolverLimits(gap=1e-4)
-"""In a colony all candidates of a window hang together: the best of all would take ten minutes, one
+"""In a colony all candidates of a window are connected: the best choice would take ten minutes, one
 that is worse by less than this share takes seconds."""
 WINDOW, OVERLAP = 8, 3
 """Frames that are decided together, and how many of these are decided again with the next ones."""
@@ -69,7 +69,7 @@ class Candidates:
 
     frame: int  # its number
     regions: Regions  # their pixels
-    table: pd.DataFrame  # what was measured of them, one row each (`measure_regions`)
+    table: pd.DataFrame  # their measurements, one row each (`measure_regions`)
     scores: Array  # how likely each is one cell, as log-odds, shape (R,)
     pinned: Mask  # regions that a person said exist, shape (R,)
     chosen: Mask  # which exist: a guess by this frame alone until it is decided, shape (R,)
@@ -77,7 +77,7 @@ class Candidates:
 
     @property
     def cells(self) -> Candidates:
-        """Those that were chosen, and exist for certain now."""
+        """Those that were chosen, now with certainty."""
         table = self.table[self.chosen].reset_index(drop=True)
         sure = np.ones(len(table), dtype=bool)
         regions, scores = self.regions.select(self.chosen), self.scores[self.chosen]
@@ -101,13 +101,13 @@ def measure_regions(
 def region_events(
     regions: Regions, detections: Detections, likely: Mask
 ) -> tuple[Events, FeatureMatrix]:
-    """What may happen to candidate regions of consecutive frames from 0, with its features.
+    """Possible events of candidate regions of consecutive frames from 0, with their features.
 
     `likely` is a first choice of them, shape (R,), by which motion is estimated.
     """
     evidence = alternative_evidence(detections, regions, likely)
     events = propose_alternatives(evidence, regions.overlaps)
-    # Around a region lie its own alternatives, so that in one of them every two are one again.
+    # A region is surrounded by its own alternatives, so that every two of them are one in another.
     cells = describe_cells(evidence, alternatives=True)
     return events, FeatureMatrix(evidence, events, default_features(), cells=cells)
 
@@ -154,7 +154,8 @@ def choose_jointly(
             held = yield from _together(held, geometry, channels, model, choosing)
         stop = n if last == n else last - min(overlap, window - 1)
         yield from (one for one in held if first <= one.frame < stop)
-        # The last decided frame ties the next window to the past: only what exists is left of it.
+        # The last decided frame links the next window to the past: only chosen regions remain in
+        # it.
         past, *held = (one for one in held if one.frame >= stop - 1)
         held, first = [past.cells, *held], stop
 
@@ -178,7 +179,7 @@ def _together(
     model: Model,
     told: Progress,
 ) -> Steps[list[Candidates]]:
-    """Decide about successive frames; what is chosen in them so far is a guess."""
+    """Decide about successive frames, of which the present choice is a guess."""
     frames = [np.full(len(one.regions), k, dtype=np.int64) for k, one in enumerate(window)]
     pairs = zip(window, frames, strict=True)
     regions = concatenate([replace(one.regions, frame=frame) for one, frame in pairs])

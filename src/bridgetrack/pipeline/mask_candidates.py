@@ -1,9 +1,8 @@
-"""Candidate regions of a movie, frame by frame, and how the movie teaches their score and size.
+"""Candidate regions of a movie, frame by frame; their score and size are learned from the movie.
 
 Candidates depend on the size of cells, which is estimated from the foreground, split into cells.
-Where cells lie side by side they do not come apart, and where their texture tells them apart from
-the background, they fall into pieces. Candidates of other sizes show that: at the right one more of
-the picture is surely cells.
+Touching cells may not be split, and cells seen by their texture may fall into pieces. Candidates of
+other sizes reveal this: at the right size a larger part of the image has high scores.
 """
 
 from __future__ import annotations
@@ -42,14 +41,13 @@ from bridgetrack.segmentation.settings import SegmentationSettings
 from bridgetrack.spread import spread
 
 LOYALTY = 2.0
-"""Added to the log-odds of cells that were brought along."""
+"""Added to the log-odds of given cells."""
 READING_LOYALTY = 1.0
-"""The same for cells that the plain segmentation draws, where none are brought along.
-
-It is good where the score, which was learned from other kinds of movies, may not be."""
+"""The same for cells of the plain segmentation, if none are given. It may be good where the score,
+which was learned from other kinds of movies, is not."""
 _READING = "reading"
 _BLOCKS = 4
-"""Places of a movie, of three frames each, from which it teaches its score."""
+"""Places of a movie, of three frames each, from which its score is learned."""
 _FRAMES_PER_BLOCK = 6
 """Frames of a movie for each of them, if there are few."""
 _STEP = 1.4
@@ -58,14 +56,14 @@ _UP, _DOWN = 1, 6
 _LEAST = 5.0
 """Pixels; smaller cells have no shape."""
 _BETTER = 1.25
-"""How many times as much another size must show. Up to 1.2 on HeLa, PSC and simulated nuclei, where
+"""Another size must be better by this factor. Up to 1.2 on HeLa, PSC and simulated nuclei, where
 other sizes find as many cells; five times where long dark ones fall into pieces, and more where
 bright rods side by side are taken for one cell."""
 _FEW = 3
 """Sure cells (of log-odds 1) of another size that it must show: at a wrong one, noise may be more
 than the nothing that is sure at the estimate."""
 _ACROSS, _LEAST_SIDE, _LARGEST_SIDE = 15, 300, 700
-"""Cells side by side, and pixels, along y and x that are looked at in the middle of frames."""
+"""Extent of the middle of frames that is examined along y and x, in cells and in pixels."""
 _WIDTH, _PIXELS = 0, 1
 
 
@@ -76,13 +74,13 @@ class MaskReader:
     # the image, and the number of the channel that shows the cells
     movie: Movie
     channel: int
-    segmentation: SegmentationSettings  # settings with nothing left open
-    # what people said of masks, also by answers about events. It holds, and the score learns from
+    segmentation: SegmentationSettings  # complete settings
+    # answers about masks, also those that follow from events. They hold, and the score learns from
     # areas that were found right
     answers: MaskAnswers
-    labels: Sequence[Movie] = ()  # label movies brought along; each of their cells is a candidate
+    labels: Sequence[Movie] = ()  # given label movies; each of their cells is a candidate
     client: Any = None  # over whose workers the frames are spread; this process where None
-    # candidates of frames that were looked at to learn the score; each is given away once
+    # candidates of frames used to learn the score; each is returned once
     seen: dict[int, Described] = field(default_factory=dict)
 
     def frame(self, t: int) -> Described:
@@ -111,13 +109,13 @@ class MaskReader:
 
     @property
     def answered(self) -> frozenset[str]:
-        """Ids of what people said of masks."""
+        """Ids of the answers about masks."""
         return frozenset(answer.id for answer in self.answers)
 
     def candidates(self, score: MovieScore) -> Iterator[Candidates]:
-        """Those of every frame that are worth choosing among, about `PER_CELL` for every cell.
+        """Candidates of every frame after pruning, about `PER_CELL` for every cell.
 
-        Three frames are in memory. What was brought along or read is always among the choices.
+        Three frames are in memory. Given cells and those of the plain segmentation are always kept.
         """
         for t, found in enumerate(described(self.frames(range(self.movie.n_frames)))):
             regions = found.regions
@@ -138,14 +136,14 @@ class MaskReader:
 
 
 def learned_score(reader: MaskReader) -> Steps[MovieScore]:
-    """Learn how large cells are; and what they look like, from areas that were found right.
+    """Learn the size of cells; and their look, from areas that were found right.
 
     Without answers the reader keeps the frames that this looks at, which are in memory together.
     """
     answers, blocks = reader.answers, _blocks(reader.movie.n_frames)
     frames = [t for block in blocks for t in block]
     taken: list[Described] = []
-    # without the cells right by events, which may be most: as examples they would all look drawn
+    # without the cells that are right by events: as examples they would all look drawn
     every = replace(reader, answers=answers.holding(()), seen={}).frames(frames)
     for k, block in enumerate(blocks):
         yield Progress("Looking at the movie", k / len(blocks))
@@ -156,7 +154,7 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
     score = MovieScore(start.of_its_kind, size, answers=reader.answered)
     if not len(answers) and not answers.held:
         for t, one in zip(frames, taken, strict=True):
-            alone = one.features[:, :SPATIAL]  # without what the neighbouring frames tell
+            alone = one.features[:, :SPATIAL]  # without features of the neighbouring frames
             reader.seen[t] = Described(replace(one.regions), alone, one.read)
     if answers.checked < FEW:
         return score
@@ -172,9 +170,8 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
 
 
 def best_start(taken: Sequence[Described]) -> tuple[RegionScore, list[Regions], list[Array]]:
-    """The score that sees most in some frames, with the cells of each frame and their scores.
-
-    What it sees are the log-odds of what it takes for cells, times pixels. A score that does not
+    """The best shipped score for some frames, with the cells of each frame and their scores. It has
+    the largest sum of log-odds times pixels over the cells that it finds. A score that does not
     know such cells finds few of them, or pieces, and is not sure: that of rods sees less than half
     of what that of cells does on HeLa, PSC, DIC, U373 and simulated nuclei, long ones among them,
     and more on most simulated colonies.
@@ -193,7 +190,7 @@ def best_start(taken: Sequence[Described]) -> tuple[RegionScore, list[Regions], 
 
 
 def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
-    """Rows of the candidates of a frame that are the best by their scores alone; these scores."""
+    """Rows of the best candidates of a frame by their scores alone, and these scores."""
     scores = score.log_odds(found.regions, found.features)
     kept = prune(found.regions, scores, PER_CELL)
     chosen = kept[choose_by_frame(found.regions.select(kept), scores[kept] - BIAS)]
@@ -201,8 +198,8 @@ def _at_first(found: Described, score: MovieScore) -> tuple[Index, Array]:
 
 
 def _said_of(reader: MaskReader, frames: set[int]) -> Steps[list[tuple[Described, Targets]]]:
-    """The candidates of some frames, with what people said of them."""
-    # without those that they drew: that these agree with others would give the answers away
+    """The candidates of some frames, with the answers about them."""
+    # without drawn ones: that these agree with others would reveal the answers
     source = replace(reader, answers=MaskAnswers(reader.movie.geometry), seen={})
     last, said = reader.movie.n_frames - 1, []
     wanted = np.array(sorted({min(max(s, 0), last) for t in frames for s in (t - 1, t, t + 1)}))
@@ -228,7 +225,7 @@ def _blocks(n_frames: int) -> list[range]:
 def fitted_settings(
     movie: Movie, settings: SegmentationSettings | None = None, *, channel: int | str = 0
 ) -> Steps[SettingsEstimate]:
-    """Decide for a whole movie what settings leave open, its size of cells by their candidates.
+    """Estimate missing settings for a whole movie, the size of cells by their candidates.
 
     `estimate_settings` decides all but the size; one that is given is kept.
     """
@@ -251,8 +248,8 @@ def fitted_settings(
 
     late, *early = _pairs(movie.n_frames)
     shown = {0: (yield from seen(0, late))}
-    # The weight that favours the estimate: several cells taken for one have more pixels than these,
-    # and pieces of cells have more width.
+    # Weighted in favour of the estimate: several cells taken for one have more pixels, and pieces
+    # of cells have more width.
     for side, most, weight in ((1, _UP, _WIDTH), (-1, _DOWN, _PIXELS)):
         for step in range(side, side * (most + 1), side):
             if size * _STEP**step < _LEAST:
@@ -275,7 +272,7 @@ def fitted_settings(
 
 
 def _seen(reader: MaskReader, frames: list[int]) -> Steps[Array]:
-    """How much of width, and of pixels, is a cell by the log-odds of the best score, shape (2,)."""
+    """Width and pixels of cells, weighted by the log-odds of the best score, shape (2,)."""
     taken: list[Described] = []
     for one in described(reader.frames(frames)):
         yield Progress("Looking at the movie", 0.0)
@@ -286,7 +283,7 @@ def _seen(reader: MaskReader, frames: list[int]) -> Steps[Array]:
 
 
 def _best(shown: dict[int, Array], size: float) -> int:
-    """The step that shows clearly more than the estimate of `size`; 0 where none does."""
+    """The step that is clearly better than the estimate of `size`; 0 if there is none."""
     better = []
     for side, weight in ((1, _WIDTH), (-1, _PIXELS)):
         step = max((k for k in shown if k * side >= 0), key=lambda k: float(shown[k][weight]))

@@ -26,7 +26,7 @@ _MOSTLY = 0.5
 
 
 class ChangeKind(StrEnum):
-    """What happened to labels that were brought along."""
+    """Kind of a change of given labels."""
 
     CUT = "cut"
     JOINED = "joined"
@@ -41,10 +41,10 @@ class MaskChange:
 
     frame: int  # where
     kind: ChangeKind  # what happened
-    # before, after: labels that stood there, and that stand there now
+    # before, after: the labels there before and now
     before: Cells
     after: Cells
-    # mean pixel of what stood there, or of what stands there now where nothing did, ``([z,] y, x)``
+    # mean pixel of the labels before, or of those now if there were none, ``([z,] y, x)``
     place: tuple[float, ...]
 
 
@@ -55,7 +55,7 @@ def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.i
     """
     old, new, shared, size_old, size_new = _compare(before, after)
     like = shared / (size_old[old] + size_new[new] - shared)
-    same = like > _MOSTLY  # no cell is so like two others
+    same = like > _MOSTLY  # no cell can be so similar to two others
     numbers = np.arange(len(size_new)) + int(before.max(initial=0))
     numbers[0] = 0
     numbers[new[same]] = old[same]
@@ -63,7 +63,7 @@ def keep_numbers(before: NDArray[Any], after: NDArray[np.int32]) -> NDArray[np.i
 
 
 def changes(before: NDArray[Any], after: NDArray[Any], frame: int) -> list[MaskChange]:
-    """What was cut, joined, added, dropped or outlined anew between two label frames."""
+    """Cells that were cut, joined, added, dropped or outlined anew between two label frames."""
     old, new, shared, size_old, size_new = _compare(before, after)
     within_old = shared > _MOSTLY * size_new[new]
     within_new = shared > _MOSTLY * size_old[old]
@@ -126,7 +126,7 @@ def with_outlines_of(
 
 
 def check_some_left(labels: Movie, had: bool, left: bool) -> None:
-    """Refuse a choice of masks by which all cells of a movie would go.
+    """Refuse a choice of masks that would remove all cells of a movie.
 
     `had` and `left` say whether any of its frames holds a cell, and would hold one.
     """
@@ -163,15 +163,13 @@ Change = tuple[Index, Index]
 
 
 def changes_again(labels: Movie, answers: MaskAnswers) -> tuple[dict[int, Change], int]:
-    """What is to be changed in masks so that they are as the answers about them left them.
-
-    Gives the changes by frame, and in how many other frames the masks are neither those before nor
-    what the answers say; these stay as they are.
+    """Changes by which masks become those after the answers about them. Also returns in how many
+    other frames the masks are neither those before nor those after; these stay unchanged.
     """
     by_frame = _by_frame(answers.past)
     chosen = {a.frame for a in answers.past if a.says_nothing}
     fits = [_made_again(label_frame(labels, t), by_frame[t]) is not None for t in chosen]
-    if 2 * sum(fits) < len(fits):  # these are other masks than those that were chosen from
+    if 2 * sum(fits) < len(fits):  # these are other masks than those that the choice was made from
         by_frame, chosen = _by_frame(answers), set()
     found, lost = dict[int, Change](), 0
     for t, mine in by_frame.items():
@@ -193,7 +191,7 @@ def _by_frame(changes: Iterable[MaskAnswer]) -> dict[int, list[MaskAnswer]]:
 
 
 def _made_again(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> Change | None:
-    """What some changes leave to be done in a frame; None where they did not begin with it."""
+    """The rest of some changes in a frame; None if they did not start from it."""
     start = frame.reshape(-1).astype(np.int64)
     led, left = start.copy(), start.copy()
     for pixels, before, after in (change.changed for change in changes):
@@ -205,7 +203,7 @@ def _made_again(frame: NDArray[np.integer], changes: list[MaskAnswer]) -> Change
 
 
 def mended(labels: Movie, answers: MaskAnswers) -> Movie:
-    """Masks as the answers about them left them."""
+    """Masks after the answers about them."""
     changes, _ = changes_again(labels, answers)
     if not changes:
         return labels
@@ -216,7 +214,7 @@ def mended(labels: Movie, answers: MaskAnswers) -> Movie:
 
 
 def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> dict[int, int]:
-    """The highest number by frame that answers speak of."""
+    """The highest number in answers, by frame."""
     named = [(a.frame, label) for a in answers.past for label in a.labels]
     named += [(c.frame, c.label) for a in annotations for c in a.cells]
     highest: dict[int, int] = {}
@@ -228,7 +226,8 @@ def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> di
 def repainted(
     before: NDArray[Any], after: NDArray[np.int32], frame: int, highest: int
 ) -> list[MaskAnswer]:
-    """What leads from a label frame to other masks, as one change without an answer, if any.
+    """The difference between a label frame and other masks, as one change without an answer, if
+    any.
 
     Cells that stay keep their numbers; new ones get numbers above those that were ever named, of
     which `highest` is the highest.

@@ -87,7 +87,7 @@ def _bytes_needed(evidence: Evidence) -> tuple[float, float]:
 
 
 def free_memory() -> float:
-    """Bytes that may be used here; a lot where the system does not say."""
+    """Bytes that may be used here; infinite if the system does not say."""
     found = np.inf
     with suppress(OSError, ValueError, IndexError):
         text = Path("/proc/meminfo").read_text(encoding="ascii")

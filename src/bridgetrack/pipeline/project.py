@@ -1,4 +1,4 @@
-"""Projects: a folder with all that is known of a movie, from which a run can be repeated.
+"""Projects: a folder with everything about a movie, from which a run can be repeated.
 
 ``NAME.bridgetrack`` beside a movie has the journal of answers, settings and the model
 (``answers.json``), which movie and cells they are about (``project.json``), and cells that are in
@@ -57,7 +57,7 @@ from bridgetrack.schema import (
 
 SAMPLE = "check.csv"
 CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
-"""Files of a project beside `ANSWERS` and `PROJECT`; the latter three for what is in no file of
+"""Files of a project beside `ANSWERS` and `PROJECT`; the latter three for data without a file of
 its own."""
 
 
@@ -78,7 +78,7 @@ class Scale:
         return cls(tuple(geometry.scale), geometry.unit, geometry.frame_interval)
 
     def like(self, other: Scale) -> bool:
-        """Whether both say the same, but for rounding."""
+        """Whether both are equal up to rounding."""
         here, there = ((*s.pixel, s.minutes or 0.0) for s in (self, other))
         alike = len(here) == len(there) and all(map(math.isclose, here, there))
         return alike and self.unit == other.unit
@@ -86,9 +86,9 @@ class Scale:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a training, as it is told to people."""
+    """Outcome of a training, as it is shown."""
 
-    words: tuple[str, ...]  # what it brought, as sentences
+    words: tuple[str, ...]  # the result, as sentences
     suited: bool = True  # whether the starting model suits the movie, see `Training`
     doubtful: tuple[str, ...] = ()  # ids of answers that contradict the starting model clearly
     # whether it gets fewer held-out answers wrong than the starting model; None: as many, or it is
@@ -97,20 +97,20 @@ class Outcome:
 
 
 class Settings(OpenEntry):
-    """What was set and learned about a movie."""
+    """Settings and learned values of a movie."""
 
     # model, start: the model in use, None for the shipped one; what it began with, where it learned
     # from the answers about this movie
     model: Annotated[Model, MODEL_FILE.nested] | None = None
     start: Annotated[Model, MODEL_FILE.nested] | None = None
-    # what cannot happen, in the words of `EventKinds`
+    # kinds of events that do not occur, in the words of `EventKinds`
     without: list[str] = Field(default_factory=list)
     # read, given: the scale that the movie came with, and the one that was set in its place
     read: Annotated[Scale, of_dataclass(Scale)] | None = None
     given: Annotated[Scale, of_dataclass(Scale)] | None = None
-    # what came of the last training; None where the model in use was not trained on it
+    # outcome of the last training; None if the model in use was not trained on this movie
     training: Annotated[Outcome, of_dataclass(Outcome)] | None = None
-    formats: list[str] = Field(default_factory=lambda: ["csv"])  # what is ticked for exports
+    formats: list[str] = Field(default_factory=lambda: ["csv"])  # formats ticked for export
 
     @property
     def kinds(self) -> EventKinds:
@@ -118,13 +118,13 @@ class Settings(OpenEntry):
         return EventKinds.without(self.without)
 
     def checked(self) -> Settings:
-        """These; an `InputError` where what cannot happen is unknown."""
+        """Raise an `InputError` if a kind of event is unknown; returns the settings."""
         EventKinds.without(self.without)
         return self
 
 
 def settings_of(content: Mapping[str, Any], where: str) -> Settings:
-    """Settings out of JSON values.
+    """Settings from JSON values.
 
     Raises an `InputError` where they are damaged; the message names the entry of `where`.
     """
@@ -149,14 +149,14 @@ class MovieFile:
 
 @dataclass(frozen=True)
 class Project:
-    """What a project holds."""
+    """The content of a project."""
 
     # labels, image: the segmentation, or a CSV table of centroids, and the movie; the latter may be
     # None
     labels: MovieFile
     image: MovieFile | None
     geometry: Geometry  # extent and scale of both
-    history: AnswerHistory  # the answers and settings, with what can be undone
+    history: AnswerHistory  # the answers and settings, with the steps that can be undone
     channel: int | str = 0  # of the image, the one that shows the cells
     found: Finding | None = None  # how the cells were found; None where they were not found here
     # whether movie and cells are in these files; else the project is opened with its movie
@@ -164,7 +164,7 @@ class Project:
 
     @cached_property
     def settings(self) -> Settings:
-        """What was set and learned."""
+        """Settings and learned values."""
         return settings_of(self.history.settings, "the settings of the project")
 
     @property
@@ -174,7 +174,7 @@ class Project:
 
     @property
     def formats(self) -> tuple[str, ...]:
-        """What a run writes, as in `write_results`."""
+        """Formats that a run writes, as in `write_results`."""
         return tuple(f for f in self.settings.formats if f in FORMATS) or ("csv",)
 
     def cells(self) -> Movie | Detections:
@@ -280,7 +280,7 @@ _EARLIER_FILE = FileFormat(PROJECT_FILE.name, 1, "a project file", _Earlier, _Ea
 
 
 def is_project(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder or file says that it is a project, whatever its version."""
+    """Whether a folder or file is a project of any version."""
     folder = folder_of(path)
     file = Path(path) if folder is None else folder / PROJECT
     try:
@@ -329,7 +329,7 @@ def save_project(project: Project, folder: Path, place: Path | None = None) -> N
 
 
 def project_text(project: Project, folder: Path) -> str:
-    """What ``project.json`` says; movies are named as seen from the folder where they are near."""
+    """The text of ``project.json``; paths of movies nearby are relative to the folder."""
     found = project.found
     content = {
         **PROJECT_FILE.head,
@@ -360,12 +360,12 @@ def is_in(file: Path | None, folder: Path) -> bool:
 
 
 def cells_in(folder: Path, cells: Movie | Detections) -> MovieFile:
-    """Where cells are that are in no file of their own."""
+    """Path of cells that have no file of their own."""
     return MovieFile(folder / (TABLE if isinstance(cells, Detections) else CELLS))
 
 
 def write_cells(cells: Movie | Detections, folder: Path) -> Steps[None]:
-    """Write cells that are in no file of their own."""
+    """Write cells that have no file of their own."""
     yield Progress("Keeping the cells", 0.0)
     path = cells_in(folder, cells).path
     if isinstance(cells, Detections):

@@ -1,4 +1,4 @@
-"""What came out of tracking, in numbers and in words; and how it was made: ``methods.txt``."""
+"""The result of tracking in numbers and in words, and ``methods.txt``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.tracks.tracks import Tracks
 
 LEAST = 3
-"""Events of a kind below which nothing is said: one or two may well be doubtful."""
+"""Least number of events of a kind for a remark: one or two may well be doubtful."""
 CLEAR = 1.0
 """Margin, or lower bound on it, from which on an event is clear, in contradicted annotations.
 
@@ -48,7 +48,7 @@ PACKAGES = (
     "mip",
     "highspy",
 )
-"""What results depend on, by the names of the package index."""
+"""Packages on which results depend, by their names in the package index."""
 
 CITATION = (
     "Bridgetrack: learn to track dividing cells from a few clicks (software, the version above).",
@@ -61,7 +61,7 @@ CITATION = (
 UNCHECKED = (
     "not measured. To measure it, run bridgetrack check, or use Check accuracy in the window."
 )
-"""What stands in place of a checked sample."""
+"""Text in place of a checked sample."""
 
 _CHECKED = "Accuracy: "
 _WAS_CHECKED = "How right it is: "  # of earlier versions
@@ -95,8 +95,8 @@ def least_certain(tracking: Tracking, count: int = 5) -> list[dict[str, Any]]:
     """Chosen events whose margin to the best alternative is smallest, in words.
 
     Appearances in the first and disappearances in the last frame are no choice and are left out.
-    Where a margin is too hard to find, as in windows or where hundreds of events are tied, what it
-    is at least is given, and ``at_least`` is true.
+    If a margin is too hard to compute, as in windows or if hundreds of events are tied, its lower
+    bound is given, and ``at_least`` is true.
     """
     scene, given = tracking.scene, (tracking.scores, tracking.solution, tracking.margins)
     if tracking.windows is None:
@@ -134,11 +134,11 @@ def use_of_annotations(tracking: Tracking) -> dict[str, Any]:
 
 
 def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
-    """How many events there are of every kind of which none is clear, the most frequent first.
+    """Number of events of the kinds without any clear event, the most frequent first.
 
-    Masks that are right give no skips, splits, merges and false detections; those that are chosen
-    then are nearly as good as something else. Where such events are real, some of them are clear,
-    as are those that answers confirm. A person is asked; nothing is left out unasked.
+    In correct masks there are no skips, splits, merges and false detections; any that are chosen
+    have close alternatives. If such events are real, some of them are clear, as are those that
+    answers confirm. The user is asked; nothing is left out automatically.
     """
     event, chosen = tracking.scene.hypotheses.event, tracking.solution.chosen
     found = {}
@@ -150,7 +150,7 @@ def unclear_kinds(tracking: Tracking) -> dict[Event, int]:
 
 
 def unclear_words(kind: Event, count: int) -> str:
-    """What was noticed, as a sentence without its end."""
+    """The remark, as a sentence without its end."""
     return f"{count:,} {NOUN[kind][1]} were found, all of them uncertain"
 
 
@@ -209,13 +209,13 @@ def methods_text(
 
 
 def checked_words(sample: Sample | None) -> str:
-    """What a checked sample says of a result, as the paragraph of ``methods.txt``."""
+    """The accuracy of a result by a checked sample, as the paragraph of ``methods.txt``."""
     accuracy = None if sample is None else sample.accuracy
     return _CHECKED + (UNCHECKED if accuracy is None else f"{accuracy.words}.")
 
 
 def with_checked(text: str, sample: Sample) -> str:
-    """The text of a ``methods.txt`` with what a sample says of the result."""
+    """The text of a ``methods.txt`` with the accuracy by a checked sample."""
     said = "\n".join(textwrap.wrap(checked_words(sample), _WIDTH))
     kept = [p for p in text.split("\n\n") if not p.startswith((_CHECKED, _WAS_CHECKED))]
     at = next((k for k, p in enumerate(kept) if p.startswith("Versions:")), len(kept))
@@ -328,7 +328,7 @@ def inference_words(tracking: Tracking) -> str:
 
 
 def _name(source: Any) -> str:
-    """A file's name without its folders, which are nobody's business."""
+    """A file's name without its folders, which are private."""
     return PureWindowsPath(str(source)).name or "movie"  # which takes both kinds of slashes
 
 

@@ -59,7 +59,7 @@ _NAMES = (
     *(name for form in FORMATS.values() for name in form.files),
     *(METHODS, REPAIRED, REPAIRS, *FOUND_HERE),
 )
-"""Names of what may stand in a result, in the order in which they are told."""
+"""Names of possible files of a result, in the order in which they are listed."""
 
 
 def run_steps(
@@ -69,19 +69,17 @@ def run_steps(
     how: Finding | None = None,
     client: Any = None,
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
-    """Track files, or a project, and write the results; cells are found, or repaired, on the way.
-
-    All or nothing: everything is written into one new folder, which takes the place of an earlier
-    result in the end.
+    """Track files or a project and write the results; cells are found or repaired first if asked
+    for. Everything is written into one new folder, which replaces an earlier result at the end.
 
     Parameters
     ----------
     given
-        What the run has, and what it was asked for.
+        The inputs and options.
     out
         Folder for the results.
     how
-        How cells are found where there are no labels.
+        How cells are found if there are no labels.
     client
         Over which frames and windows are spread; this process where None.
 
@@ -101,7 +99,7 @@ def run_steps(
     if out.is_dir() and any(out.iterdir()):
         notes.append(Note(NoteKind.REMARK, REPLACED))
     with result_folder(out, *given.files) as folder:
-        # ends before the record is written, which tells of the warnings
+        # ends before the record is written, which contains the warnings
         with collecting_warnings(notes):
             if given.labels is None:
                 opened = yield from _find_into(folder, out, given, how or Finding(), notes)
@@ -298,7 +296,7 @@ _RUN = FileFormat("bridgetrack-run", 1, "the record of a run", _Record, _Record.
 
 
 def given_run(folder: Path) -> RunInputs:
-    """What the run had whose results are in a folder, by its ``run.json``.
+    """The inputs of the run whose results are in a folder, by its ``run.json``.
 
     The labels are those that were tracked: the repaired ones where the run repaired what it was
     given. Raises an `InputError` where the record is missing or damaged.

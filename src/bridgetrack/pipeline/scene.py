@@ -54,7 +54,7 @@ class Scene:
     anchored, constraints
         The annotations, tied to detections and to hypotheses.
     kinds
-        What can happen in the movie; nothing else is among the hypotheses.
+        Kinds of events that occur; the hypotheses have no others.
     """
 
     labels: Movie | None
@@ -78,7 +78,8 @@ class Scene:
         kinds: EventKinds = EVERYTHING,
         covered: Mask | None = None,
     ) -> Scene:
-        """Of candidate events; `covered` says which slots they explain (2n,), None: all."""
+        """Make it from candidate events; `covered` are the slots that they explain (2n,), None:
+        all."""
         active = active_slots(evidence.detections) if covered is None else covered
         matrix = FeatureMatrix(evidence, hypotheses, features)
         problem = Problem(hypotheses.covering(active))
@@ -115,7 +116,7 @@ def prepare(
     features
         The features; the built-in ones where None.
     kinds
-        What can happen in the movie.
+        Kinds of events that occur in the movie.
 
     Raises
     ------
@@ -199,7 +200,7 @@ def check_kinds(annotations: AnnotationSet, kinds: EventKinds) -> None:
 
 
 def annotate(scene: Scene, annotations: AnnotationSet) -> Scene:
-    """The same movie with other annotations; hypotheses are made anew only where needed."""
+    """The same movie with other annotations; hypotheses are computed again only if needed."""
     anchored = anchor(annotations, scene.detections, scene.labels)
     again = (scene.hypotheses.find(required_events(anchored)) < 0).any()
     if again:

@@ -44,7 +44,7 @@ class Tables:
 
 @dataclass(frozen=True)
 class Windows:
-    """What is known of a movie that was tracked a few frames at a time."""
+    """Facts about a movie that was tracked a few frames at a time."""
 
     count: int  # of windows
     frames: int  # of the longest one
@@ -58,9 +58,9 @@ class Tracking:
     Parameters
     ----------
     scene
-        What was tracked.
+        The movie that was tracked.
     model
-        With which weights.
+        The weights.
     scores
         Score of every hypothesis, shape (H,).
     solution
@@ -70,8 +70,8 @@ class Tracking:
     tracks
         The result.
     windows
-        Where the movie was tracked in windows; the hypotheses of the scene are then the chosen
-        ones alone, and the gap of the solution bounds what the windows cost.
+        If the movie was tracked in windows; the hypotheses of the scene are then the chosen ones
+        alone, and the gap of the solution bounds the loss by the windows.
     """
 
     scene: Scene
@@ -92,7 +92,7 @@ class Tracking:
 
     @property
     def proposed(self) -> int:
-        """How many events were to choose from."""
+        """Number of events proposed."""
         return len(self.scene.hypotheses) if self.windows is None else self.windows.hypotheses
 
     @property
@@ -137,7 +137,7 @@ def track_scene(scene: Scene, model: Model | None = None) -> Steps[Tracking]:
 
 
 def known_solution(tracking: Tracking | None, scene: Scene, weights: Array) -> Solution | None:
-    """What weights (d,) choose in a scene, where it was tracked with them already; else None."""
+    """The solution of weights (d,) in a scene if it was tracked with them already; else None."""
     if tracking is None or tracking.scene.hypotheses is not scene.hypotheses:
         return None
     same = tracking.scene.anchored.annotations is scene.anchored.annotations
@@ -158,7 +158,7 @@ def choose_events(scene: Scene, scores: Array, allowed: Mask) -> Steps[Solution]
 
 
 def _named(anchored: Anchored) -> dict[int, str]:
-    """What ends and beginnings are called, by the rows of their cells."""
+    """Named causes of ends and beginnings, by the rows of their cells."""
     said: dict[int, list[str]] = {}
     for answer in anchored.listed:
         if answer.named is not None and answer.kind == Kind.CONFIRM:
@@ -174,7 +174,7 @@ def tracked(
     margins: Array,
     windows: Windows | None = None,
 ) -> Tracking:
-    """The tracks of chosen events; those that answers confirm altogether are told."""
+    """The tracks of chosen events; those confirmed entirely by answers are marked as verified."""
     chosen, anchored = solution.chosen, scene.anchored
     tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
     said = np.array([a.kind == Kind.CONFIRM for a in anchored.listed], dtype=bool)[anchored.owner]
@@ -187,7 +187,7 @@ def tracked(
 
 
 def resolve_steps(tracking: Tracking, scene: Scene) -> Steps[Tracking]:
-    """Track again under other annotations, solving only what they touch.
+    """Track again under other annotations, solving only the parts that they affect.
 
     The objective is that of a full solve. The scene is that of the same movie with all annotations
     that hold now (`annotate`), not only the new ones. Raises a `ContradictionError` where

@@ -67,11 +67,12 @@ _AROUND = 8
 """Frames on either side of a meeting that are chosen again: from there on windows of simulated
 movies are as good, and their bound as tight, as the whole movie, also with many answers."""
 _TOGETHER = 2 * (_AROUND + REACH - 1) + 1
-"""Frames that memory must hold at least, as they are known together where windows meet."""
+"""Least number of frames that must fit into memory, as they are needed together where windows
+meet."""
 _NEAR = 4 * REACH
 """Frames on either side of an event among whose alternatives the best is looked for."""
 TOLERANCE = 1e-6
-"""How far the solver lets prices stay below scores."""
+"""Tolerance of the solver by which prices may be below scores."""
 
 
 def track_steps(
@@ -135,9 +136,8 @@ def track_steps(
 
 
 def near(tracking: Tracking, frame: int) -> Tracking:
-    """A tracking around a frame with all that might have happened there, chosen or not.
-
-    That of a movie in one window is given back as it is: it knows everything.
+    """A tracking around a frame with all events proposed there, chosen or not. If the movie was
+    tracked in one window, this is returned unchanged.
     """
     if tracking.windows is None:
         return tracking
@@ -148,7 +148,7 @@ def near(tracking: Tracking, frame: int) -> Tracking:
     )  # fmt: skip
     frames = movie.around(frame, _NEAR)
     events, scores = movie.proposed(frames)
-    # what is chosen beyond these frames, or leads there, stays
+    # events chosen beyond these frames, or leading there, stay
     chosen = known.hypotheses.take(tracking.solution.chosen)
     free = movie.undecided(movie.slots_of(frames), chosen)
     usable = movie.usable(events, free)
@@ -167,7 +167,7 @@ def near(tracking: Tracking, frame: int) -> Tracking:
 
 
 class _Choice:
-    """What is chosen so far, in no order, with the prices of all slots, shape (2n,)."""
+    """The events chosen so far, unordered, with the prices of all slots, shape (2n,)."""
 
     def __init__(self, movie: WholeMovie) -> None:
         self.movie, self.prices = movie, np.zeros(len(movie.active))
@@ -176,7 +176,7 @@ class _Choice:
         self.hypotheses = int(movie.rare.touching(movie.active).sum())
 
     def apply(self, part: Part) -> None:
-        """Take over what was chosen in a window, or chosen again."""
+        """Take over the choice of a window, or a new choice around a meeting."""
         again = np.zeros(len(self.prices), dtype=bool)
         again[part.covered] = True
         kept = self.chosen.take(~self.chosen.events.touching(again))
@@ -198,7 +198,7 @@ class _Choice:
         return stuck
 
     def meeting(self, frame: int, reach: int) -> Meeting:
-        """What is known around a frame."""
+        """The choice and prices around a frame."""
         offsets, events = self.movie.evidence.detections.offsets, self.chosen.events
         frames = self.movie.around(frame, reach + 2 * REACH)
         low, high = offsets[frames.start], offsets[frames.stop]
@@ -260,19 +260,19 @@ def _mend(choice: _Choice, client: Any) -> Steps[None]:
 
 @dataclass(frozen=True)
 class WholeMovie:
-    """What all windows of a movie share."""
+    """Data that all windows of a movie share."""
 
     # the movie, and the measures of its cells
     evidence: Evidence
     cells: CellMeasures
     rare: Events  # skips, false detections, and what annotations name
-    # what scores are made of
+    # features and weights of scores
     features: FeatureSet
     weights: Array
     # the annotations, and the slot of each, -1 where it has none, shape (A,)
     anchored: Anchored
     answered: Index
-    kinds: EventKinds  # what can happen in the movie
+    kinds: EventKinds  # kinds of events that occur in the movie
     windows: list[range]  # frames of each; the last frame of one is the first of the next
 
     @classmethod
@@ -286,10 +286,8 @@ class WholeMovie:
         kinds: EventKinds,
         windows: list[range],
     ) -> WholeMovie:
-        """Of what is known of a movie.
-
-        Raises a `ContradictionError` where an annotation names an event of a kind that does not
-        occur.
+        """Make it from a movie. Raises a `ContradictionError` if an annotation names an event of a
+        kind that does not occur.
         """
         annotations = annotations or AnnotationSet(evidence.detections.geometry)
         check_kinds(annotations, kinds)
@@ -349,7 +347,7 @@ class WholeMovie:
         return events, matrix.scores(self.weights)
 
     def undecided(self, slots: Mask, chosen: Events) -> Mask:
-        """Those of some slots that no chosen event ties to others, shape (2n,)."""
+        """Slots among some that no chosen event ties to others, shape (2n,)."""
         free = np.zeros_like(slots)
         inside = chosen.take(~chosen.touching(self.active & ~slots))
         free[inside.incidence(self.active).indices] = True
@@ -376,7 +374,7 @@ class WholeMovie:
         return Scene.of(labels, self.evidence, events, self.features, self.anchored, self.kinds)
 
     def noted(self, events: Events, scores: Array) -> Chosen:
-        """Those of some events that annotations speak of, which the result must know."""
+        """Events at annotated slots, which the result must contain."""
         at = np.zeros_like(self.active)
         at[self.answered[self.answered >= 0]] = True
         rows = np.flatnonzero(events.touching(at)) if at.any() else np.zeros(0, dtype=np.int64)
@@ -409,14 +407,14 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Part:
-    """What became of a window."""
+    """The result of a window."""
 
     chosen: Chosen  # the events that cover the slots `covered`
     covered: Index  # slots that were decided, ascending
     # slots that have new prices
     slots: Index
     prices: Array
-    noted: Chosen  # events that annotations speak of
+    noted: Chosen  # events at annotated slots
     hypotheses: int = 0  # how many events but rare ones were proposed for the covered slots
 
 
@@ -454,7 +452,7 @@ class Meeting:
 
 
 def mend_meeting(movie: WholeMovie, meeting: Meeting) -> Part | None:
-    """Choose events around a frame again, and set prices there that suit all events.
+    """Choose events around a frame again, and set prices there that are feasible for all events.
 
     None where no choice there meets the annotations.
     """
