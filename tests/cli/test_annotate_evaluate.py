@@ -9,6 +9,7 @@ import pytest
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.movie.opening import open_labels
 from cli.conftest import project_of
+from project_files import write_project
 
 pytestmark = pytest.mark.usefixtures("quick_scores")
 
@@ -80,10 +81,14 @@ def test_from_a_result_to_a_sentence(run, refused, truth, tmp_path):
     said = run("check", out, "--judged", table, "--json").json
     assert (said["right"], said["judged"], said["unsure"]) == (4, 5, 1)
     assert said["words"].startswith("80.0 % of the links are correct (95 % confidence interval 28")
-    methods = " ".join((out / "methods.txt").read_text(encoding="utf-8").split())
-    assert f"Accuracy: {said['words']}." in methods
-    assert "not measured" not in methods
-    assert json.loads((out / "run.json").read_text())["checked"]["right"] == 4
+    # so does the run of a project that holds the sample
+    project = write_project(tmp_path / "p.bridgetrack", truth)
+    shutil.copy(table, project / "check.csv")
+    run("run", project, "--out", tmp_path / "again")
+    for result in (out, tmp_path / "again"):
+        methods = " ".join((result / "methods.txt").read_text(encoding="utf-8").split())
+        assert f"Accuracy: {said['words']}." in methods
+        assert json.loads((result / "run.json").read_text())["checked"]["right"] == 4
     run("check", out, "--judged", table)  # a second time, with the same result
     run(*words)  # still a result of ours
     assert "not measured" in (out / "methods.txt").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ from bridgetrack.annotations.history import AnswerHistory
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
+from bridgetrack.evaluation.sample import Sample, read_sample
 from bridgetrack.files import replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
@@ -54,6 +56,7 @@ from bridgetrack.schema import (
     made_by,
     of_dataclass,
 )
+from bridgetrack.tracks.tracks import Tracks
 
 SAMPLE = "check.csv"
 CELLS, TABLE, IMAGE = "cells.zarr", "cells.csv", "image.npy"
@@ -316,6 +319,16 @@ def load_project(path: str | os.PathLike[str]) -> Project:
 
     image = None if found.image is None else there(found.image)
     return replace(found, labels=there(found.labels), image=image)
+
+
+def judged_sample(project: Path | None, tracks: Tracks) -> Sample | None:
+    """What was judged of these tracks, where the folder of a project holds it; else None."""
+    folder = None if project is None else folder_of(project)
+    if folder is None or not (folder / SAMPLE).is_file():
+        return None
+    with suppress(InputError):  # of tracks that are no more
+        return read_sample(folder / SAMPLE, tracks)
+    return None
 
 
 def save_project(project: Project, folder: Path, place: Path | None = None) -> None:

@@ -214,6 +214,14 @@ def checked_words(sample: Sample | None) -> str:
     return _CHECKED + (UNCHECKED if accuracy is None else f"{accuracy.words}.")
 
 
+def checked_record(sample: Sample | None) -> dict[str, Any]:
+    """The same for ``run.json``: nothing where nothing is known."""
+    accuracy = None if sample is None else sample.accuracy
+    if sample is None or accuracy is None:
+        return {}
+    return {"checked": {**accuracy.to_json(), "seed": sample.options.seed}}
+
+
 def with_checked(text: str, sample: Sample) -> str:
     """The text of a ``methods.txt`` with the accuracy by a checked sample."""
     said = "\n".join(textwrap.wrap(checked_words(sample), _WIDTH))

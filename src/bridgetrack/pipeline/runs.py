@@ -36,7 +36,9 @@ from bridgetrack.pipeline.inputs import (
     open_model,
     repairable,
 )  # fmt: skip
+from bridgetrack.pipeline.project import judged_sample
 from bridgetrack.pipeline.report import (
+    checked_record,
     count_events,
     inference_words,
     least_certain,
@@ -109,19 +111,22 @@ def run_steps(
             if options.repair:
                 opened, repairs = yield from _repair_into(folder, out, opened, client)
             tracking = yield from opened.tracked(client)
+        sample = judged_sample(given.project, tracking.tracks)
+        checked = None if sample is None or sample.left else sample
         methods = methods_text(
             tracking,
             image=None if given.image is None else str(given.image),
             masks=str(given.labels) if options.repair else None,
             found=opened.found,
             repaired=options.repair,
+            checked=checked,
         )
         limits = stage_results(
             tracking.tracks, tracking.scene.labels, folder, options.format, methods
         )
         remarks = (*limits, *tracking.tracks.notes, *unclear_remarks(tracking))
         notes += [Note(NoteKind.REMARK, words) for words in remarks]
-        record = _described(tracking, out, given, began, notes)
+        record = _described(tracking, out, given, began, notes) | checked_record(checked)
         if options.repair:
             record["repair"] = repairs
         record["files"] = [name for name in _NAMES if (folder / name).exists()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,10 +15,9 @@ from bridgetrack.evaluation.sample import (
     Sample,
     SampleOptions,
     draw_sample,
-    read_sample,
     write_sample,
 )
-from bridgetrack.pipeline.project import SAMPLE
+from bridgetrack.pipeline.project import SAMPLE, judged_sample
 
 if TYPE_CHECKING:
     from bridgetrack.session.session import Session
@@ -154,12 +152,11 @@ class SampleCheck:
 
     def _resume(self) -> None:
         """Take up what was said of these tracks when the movie was open before."""
-        tracking, path = self._movie.tracking, self.path
+        tracking = self._movie.tracking
         if tracking is None:
             return
-        if not self._looked_for and path is not None and path.is_file():
-            with suppress(InputError):  # of tracks that are no more
-                self.sample = read_sample(path, tracking.tracks)
+        if not self._looked_for:
+            self.sample = judged_sample(self._movie.project.path, tracking.tracks)
         self._looked_for = True
         self.holds = self.sample is not None and self.sample.holds_for(tracking.tracks)
         self.changed.emit()
