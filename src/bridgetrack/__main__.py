@@ -15,6 +15,9 @@ def main() -> int:
 
         return command()
     except KeyboardInterrupt:  # while it starts, or for the second time
+        from bridgetrack.errors import INTERRUPTION
+
+        sys.stderr.write(f"{INTERRUPTION}\n")
         return 130
 
 

@@ -76,6 +76,9 @@ def warn(words: str, kind: type[BridgetrackWarning] = BridgetrackWarning) -> Non
     warnings.warn(words, kind, stacklevel=3)
 
 
+INTERRUPTION = "interrupted; no incomplete files were left behind"
+"""What a command says that was ended by Ctrl-C."""
+
 # ---------------------------------------------------------------------- notes
 
 

@@ -25,6 +25,10 @@ def test_clicks_are_drawn_and_honoured(run, movie, truth, tmp_path):
     assert clicks.read_bytes() == first
     run(*words, "--count", 20, "--seed", 6)
     assert clicks.read_bytes() != first
+    shown = run(*words, "--count", 4000)
+    events = len(load_annotations(clicks))
+    assert f"only {events} events can be annotated, not 4000" in shown.out
+    run(*words, "--count", 20)
     use = run("track", truth, "--annotations", clicks, "--out", out, "--json").json["annotations"]
     assert (use["given"], use["used"]) == (20, 20)
 
@@ -35,6 +39,8 @@ def test_everything_annotated_gives_the_truth(run, movie, truth, tmp_path):
     run("track", truth, "--annotations", clicks, "--out", out, "--format", "ctc")
     scores = run("evaluate", out, "--ground-truth", movie / "01_GT", "--json").json
     assert scores["edge_f1"] == scores["division_f1"] == scores["tra"] == 1
+    swapped = run("evaluate", movie / "01_GT", "--ground-truth", out)
+    assert f"note: {out} is a result of Bridgetrack, not a ground truth" in swapped.out
 
 
 def test_masks_of_the_run_are_found_again(run, movie, truth, clicks, tmp_path):
@@ -76,6 +82,7 @@ def test_from_a_result_to_a_sentence(run, refused, truth, tmp_path):
     table.write_text("\n".join([head, *filled]) + "\n", encoding="utf-8")
     partly = run("check", out, "--judged", table)
     assert "1 of 6 events are not judged yet, so this estimate is not valid" in partly.out
+    assert "methods.txt is not changed until all rows are filled in" in partly.out
     assert (out / "methods.txt").read_bytes() == before
     table.write_text("\n".join([head, *filled]) + "?\n", encoding="utf-8")
     said = run("check", out, "--judged", table, "--json").json

@@ -45,8 +45,11 @@ def test_contributions_add_up_to_the_margin(run, result):
         assert other["event"] == f"cell {cell} in frame {frame} moves to cell {one}"
 
 
-def test_labels_in_place_of_a_result(refused, truth):
-    refused(("explain", truth, "--frame", 0, "--cell", 1), "give the folder of a result")
+def test_labels_or_an_export_of_the_window_in_place_of_a_result(refused, truth, tmp_path):
+    cell = ("--frame", 0, "--cell", 1)
+    refused(("explain", truth, *cell), "give the folder of a result")
+    (tmp_path / "methods.txt").write_text("")
+    refused(("explain", tmp_path, *cell), "exported from the window", "bridgetrack run NAME.")
 
 
 def test_a_result_of_windows_knows_its_alternatives(run, result, truth, tmp_path):

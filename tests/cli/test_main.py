@@ -71,13 +71,12 @@ def test_wrong_use_is_status_2_and_one_line(tried, words, tmp_path, monkeypatch)
 
 def test_a_window_needs_a_display_and_files_that_are_there(tried, tmp_path, monkeypatch):
     pytest.importorskip("superqt")
-    monkeypatch.setenv("DISPLAY", ":0")
-    for words in (("none.tif",), (tmp_path, "none.tif")):
-        shown = tried("open", *words)
-        assert shown.status == 2 and "none.tif: no such file or folder" in shown.err
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
+    for words in (("none.tif",), (tmp_path, "none.tif")):
+        shown = tried("open", *words)
+        assert shown.status == 2 and "none.tif: no such file or folder" in shown.err
     shown = tried("open")
     assert shown.status == 1 and "no display was found" in shown.err
 
@@ -154,8 +153,13 @@ def test_a_request_to_end_leaves_nothing_behind(truth, tmp_path, capsys, monkeyp
     words = ["bridgetrack", "track", str(truth), "--out", str(tmp_path / "out")]
     monkeypatch.setattr("sys.argv", words)
     assert program() == 130
-    assert one_line(capsys.readouterr().err)
+    told = capsys.readouterr().err
+    assert one_line(told)
     assert not list(tmp_path.iterdir())
+    # also while it starts
+    monkeypatch.setattr("bridgetrack.cli.main.main", lambda: os.kill(os.getpid(), number))
+    assert program() == 130
+    assert capsys.readouterr().err == told
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path):

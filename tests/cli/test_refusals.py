@@ -72,9 +72,10 @@ def test_colours_are_told_or_refused(run, refused, tmp_path):
 # ------------------------------------------------------------------ annotations
 
 
-def answers_of(path, *events):
-    """A file of confirmed events."""
+def answers_of(path, *events, unsure=()):
+    """A file of confirmed events, and of those of which one cannot tell."""
     listed = [Annotation(f"a{k}", Kind.CONFIRM, (e,)) for k, e in enumerate(events)]
+    listed += [Annotation(f"u{k}", Kind.CANNOT_TELL, (e,)) for k, e in enumerate(unsure)]
     save_annotations(AnnotationSet(Geometry(3, (40, 40), (1.0, 1.0)), listed), path)
     return path
 
@@ -96,13 +97,17 @@ def test_other_files_in_place_of_annotations(refused, labels, tmp_path):
 
 
 def test_lost_annotations_are_told(run, labels, tmp_path):
-    cells = [CellRef(t, 1, (8.0, 8.0)) for t in (0, 1)]
+    cells = [CellRef(t, 1, (8.0, 8.0)) for t in (0, 1, 2)]
     gone = EventRef(Event.DISAPPEAR, (CellRef(0, 9, (39.0, 2.0)),))
-    move = EventRef(Event.MOVE, (cells[0],), (cells[1],))
-    answers = answers_of(tmp_path / "a.json", gone, move)
-    shown = run("track", labels, "--annotations", answers, "--out", tmp_path / "out")
-    assert "1 of 2 annotations of this movie were used" in " ".join(shown.out.split())
-    assert "cell 9 in frame 0" in shown.out
+    move, later = (EventRef(Event.MOVE, cells[k : k + 1], cells[k + 1 : k + 2]) for k in (0, 1))
+    answers = answers_of(tmp_path / "a.json", gone, move, unsure=[later])
+    words = (labels, "--annotations", answers, "--out")
+    shown = " ".join(run("track", *words, tmp_path / "out").out.split())
+    used = "1 of 2 annotations of this movie were used; for 1 more the answer was: cannot tell"
+    assert used in shown and "annotation u0" not in shown
+    assert "cell 9 in frame 0" in shown
+    learned = run("train", *words, tmp_path / "m").out
+    assert "note: for 1 more the answer was: cannot tell" in learned and "u0" not in learned
 
 
 def moved(clicks, kept, **movie):

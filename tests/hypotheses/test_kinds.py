@@ -46,8 +46,10 @@ def test_a_fusion_of_three_is_told():
         else:
             cells[9] = (140, 140, 17.0)
         frames.append(cells)
-    notes = bt.track(movie_of(drawn(frames))).tracks.notes
-    assert any("share one mask" in note and "cells 1, 2, 3" in note for note in notes)
+    for without in ((), "merges"):
+        notes = bt.track(movie_of(drawn(frames)), without=without).tracks.notes
+        told = any("share one mask" in note and "cells 1, 2, 3" in note for note in notes)
+        assert told == (not without)
 
 
 @pytest.mark.parametrize("ndim", [2, 3])

@@ -14,7 +14,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import read_geff, write_geff
-from bridgetrack.io.results import read_tracks, write_results
+from bridgetrack.io.results import FORMATS, read_tracks, write_results
 from bridgetrack.tracks.tracks import Tracks
 from lineage_cases import (
     DIVIDING,
@@ -59,6 +59,7 @@ def test_a_cell_in_pieces_is_one_row_and_its_pieces_stand_beside(tmp_path: Path)
     tracks = cut_cell()
     tracks.nodes["area"] = [8.0, 3.0, 5.0, 8.0]
     write_csv(tracks, tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == set(FORMATS["csv"].files)
     table = pd.read_csv(tmp_path / "detections.csv")
     assert table[["t", "track_id"]].values.tolist() == [[0, 1], [1, 1], [2, 1]]
     assert table["id"].tolist() == [0, 2, 3] and table["area"].tolist() == [8.0, 8.0, 8.0]

@@ -56,7 +56,7 @@ def test_pages_without_a_picture_are_no_emptiness(tmp_path):
 
 
 def test_missing_empty_and_unknown(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="no such file or folder; check the name"):
         open_movie(tmp_path / "nothing")
     with pytest.raises(InputError, match="holds no TIFF"):
         open_movie(tmp_path)
@@ -78,8 +78,14 @@ def test_missing_empty_and_unknown(tmp_path: Path) -> None:
 def test_mixed_frames_are_found_when_opened_and_mixed_depths_when_read(tmp_path: Path) -> None:
     tifffile.imwrite(tmp_path / "t000.tif", TYX[0])
     tifffile.imwrite(tmp_path / "t001.tif", TYX[0, :10])
-    with pytest.raises(InputError, match=r"t001\.tif.*\(10, 30\).*\(20, 30\)"):
+    with pytest.raises(InputError, match=r"t001\.tif.*\(10, 30\).*\(20, 30\).*move the file out"):
         open_movie(tmp_path)
+    (tmp_path / "t001.tif").rename(tmp_path / "overview.tif")
+    tifffile.imwrite(tmp_path / "t002.tif", TYX[0])
+    with pytest.raises(InputError, match=r"2 movies.*e\.g\. .*t\*\.tif"):
+        open_movie(tmp_path)
+    (tmp_path / "overview.tif").unlink()
+    (tmp_path / "t002.tif").unlink()
     tifffile.imwrite(tmp_path / "t000.tif", TYX)
     tifffile.imwrite(tmp_path / "t001.tif", TYX[:4], photometric="minisblack")
     movie = open_movie(tmp_path)

@@ -95,7 +95,7 @@ def test_a_mask_of_yes_and_no_is_refused_and_one_cell_in_pieces_is_not() -> None
     check_labels(open_labels(frames))
     frames[:, 25:33, 25:33] = 255
     for mask in (frames, frames > 0):
-        with pytest.raises(InputError, match=r"binary mask.*--choose plain"):
+        with pytest.raises(InputError, match=r"binary mask.*bt\.find_cells"):
             check_labels(open_labels(mask))
     frames[1] = 0  # the lamp failed in the middle
     with pytest.raises(InputError, match="binary mask"):

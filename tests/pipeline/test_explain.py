@@ -31,6 +31,7 @@ def test_a_chosen_event_adds_up_to_its_margin(tracking: Tracking, event: Event) 
     assert found.margin == pytest.approx(exact, abs=1e-9)
     assert sum(c.contribution for c in found.contributions) == pytest.approx(found.margin)
     assert found.words().startswith("Chosen: ")
+    assert "higher; the largest differences:\n" in found.words()
 
 
 def test_what_differs_by_rounding_alone_is_not_told(tracking: Tracking) -> None:

@@ -117,5 +117,6 @@ def test_other_files_are_no_projects(tmp_path):
     with pytest.raises(InputError, match="there is no such project"):
         load_project(tmp_path / "c.json")
     (tmp_path / "movie.tif").write_bytes(b"II*")
-    with pytest.raises(InputError, match=r"give the folder NAME.bridgetrack beside the movie"):
-        load_project(tmp_path / "movie.tif")
+    for other in (tmp_path / "movie.tif", tmp_path):
+        with pytest.raises(InputError, match=r"not a project; give the folder NAME.bridgetrack"):
+            load_project(other)

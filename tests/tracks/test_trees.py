@@ -76,7 +76,7 @@ def test_the_table_counts_divisions_growth_and_certainty(tracks):
     assert table["divisions"].tolist() == [1, 0, 0, 0, 0]
     assert table.loc[4, "growth [1/h]"] == pytest.approx(2 * np.log(2))
     assert np.isnan(table.loc[1, "growth [1/h]"]), "two sights are too few"
-    assert table.loc[1, "mean_area [px]"] == 15
+    assert table.loc[1, "mean_area [px2]"] == 15
     assert table["certainty"].isna().all(), "nothing is known of these events"
     sure = tracks.events.assign(
         margin_at_least=np.where(tracks.events["event"] == "divide", 0.0, np.inf)

@@ -5,18 +5,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.annotations.annotation import RANDOM
+from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.shipped import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
-from bridgetrack.training.train import train_steps
+from bridgetrack.training.train import WORSE, train_steps
 from bridgetrack.training.training_set import build_training_set
 from golden.test_golden import poor
 from golden.test_golden import scene as flat_scene
-from training.training_cases import bad_prior, confirmed, plain_scene, right, some_true
+from training.training_cases import (
+    bad_prior,
+    confirmed,
+    plain_scene,
+    right,
+    says,
+    some_true,
+    with_annotations,
+)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +106,14 @@ def test_answers_that_agree_move_nothing():
     certain = replace(untrained_model(), weights=100 * untrained_model().weights, name="certain")
     found = run(train_steps(scene, certain, judge=False))
     np.testing.assert_allclose(found.model.weights, certain.weights)
+
+
+def test_a_model_that_is_worse_than_its_start_is_told():
+    plain, rows = plain_scene(), some_true(10)
+    wrong = with_annotations(plain, says(plain, rows, Kind.REJECT))
+    how = {"strategy": "source", "sources": [wrong]}
+    found = run(train_steps(confirmed(plain, rows), untrained_model(), **how))
+    assert WORSE in map(str, found.notes)
 
 
 def test_closing_in_the_middle():

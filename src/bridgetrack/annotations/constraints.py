@@ -21,7 +21,6 @@ _SHOWN = 5
 
 OUTSIDE = "its cell's fate or history lies outside the movie (first or last frame)"
 NOT_PROPOSED = "what it rejects is not proposed here anyway"
-CANNOT_TELL = "the answer was: cannot tell"
 ALL_REJECTED = "everything proposed for this cell is rejected; say what happens instead"
 """Why an annotation constrains nothing, as sentences without a full stop."""
 
@@ -42,8 +41,10 @@ class Constraints:
     # index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id
     annotation: Index
     ids: tuple[str, ...]
-    # why annotations without a row constrain nothing, by their ids
+    # why annotations without a row constrain nothing, by their ids; without those that say that
+    # one cannot tell, whose number is `unsure`
     unused: Mapping[str, str] = field(default_factory=dict)
+    unsure: int = 0
 
     def __len__(self) -> int:
         return len(self.slot)
@@ -97,11 +98,12 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     """
     slot = answered_slots(anchored)
     live = np.flatnonzero(slot >= 0)
-    why = np.where(_said(anchored, Kind.CANNOT_TELL), CANNOT_TELL, OUTSIDE).astype(object)
-    why[live] = None
+    unsure = _said(anchored, Kind.CANNOT_TELL)
+    why, n = np.full(len(unsure), OUTSIDE, dtype=object), int(unsure.sum())
+    why[live] = why[unsure] = None
     if not len(live):
         nothing = sp.csr_matrix((0, len(hypotheses)))
-        return Constraints(live, nothing, nothing, live, (), _unused(anchored, why))
+        return Constraints(live, nothing, nothing, live, (), _unused(anchored, why), n)
     told, reject = anchored.take(live), _said(anchored, Kind.REJECT)[live]
     incidence = hypotheses.incidence(active_slots(anchored.detections))
     here = sp.csr_matrix(incidence.T)[slot[live]]
@@ -114,7 +116,7 @@ def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     exhausted = _exhausted(told, incidence, constraints, reject) & ~idle
     why[live[idle]], why[live[exhausted]] = NOT_PROPOSED, ALL_REJECTED
     constraints = constraints.take(np.flatnonzero(~idle & ~exhausted))
-    return replace(constraints, unused=_unused(anchored, why))
+    return replace(constraints, unused=_unused(anchored, why), unsure=n)
 
 
 def _unused(anchored: Anchored, why: NDArray[np.object_]) -> dict[str, str]:

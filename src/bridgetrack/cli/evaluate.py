@@ -125,7 +125,7 @@ def _judged(sample: Sample, result: Path, judged: Path) -> Answer:
         lines.append(
             f"note: {left} of {len(sample.events)} events are not judged yet, so this estimate "
             "is not valid: without the difficult events it is too high; write ? if you cannot "
-            "tell"
+            f"tell; {METHODS} is not changed until all rows are filled in"
         )
     if keep:
         ours, known = is_ours(result), json.loads(run.read_text(encoding="utf-8"))

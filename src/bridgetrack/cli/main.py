@@ -20,7 +20,7 @@ from bridgetrack.cli.evaluate import check, evaluate, explain
 from bridgetrack.cli.options import command
 from bridgetrack.cli.track import batch, demo, run, segment, track
 from bridgetrack.cli.train import annotate, models, suggest, train
-from bridgetrack.errors import BridgetrackError, DependencyError
+from bridgetrack.errors import INTERRUPTION, BridgetrackError, DependencyError
 from bridgetrack.files import REMEDY, program_version
 from bridgetrack.schema import in_words
 
@@ -65,14 +65,14 @@ def _program(
 
 def open_(image: Path | None = None, labels: Path | None = None, /) -> None:
     """Open the plugin in napari."""
+    for path in (image, labels):
+        if path is not None and not path.exists():
+            raise typer.BadParameter(f"{path}: no such file or folder")
     if find_spec("napari") is None or find_spec("superqt") is None:
         raise DependencyError(
             'napari is not installed; install it with: pip install "bridgetrack[gui,qt]"'
         )
     _check_display()
-    for path in (image, labels):
-        if path is not None and not path.exists():
-            raise typer.BadParameter(f"{path}: no such file or folder")
     # By name: the layers below the plugin do not depend on it.
     importlib.import_module("bridgetrack.ui.workflow").launch(image, labels)
 
@@ -142,7 +142,7 @@ def _status(command: Callable[[], Any], debug: bool) -> int:
 
 
 def _interrupted() -> int:
-    _say("interrupted; no incomplete files were left behind")
+    _say(INTERRUPTION)
     return INTERRUPTED
 
 

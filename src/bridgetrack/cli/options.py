@@ -240,7 +240,6 @@ _HOW: dict[str, dict[str, Any]] = {
     "format": {"parser": _parse_formats},
     "model": {"parser": lambda text: find_model_file(a_name(text))},
     "memory": {"parser": str},
-    "window": {"min": 2},
     "count": {"min": 1},
     "fraction": {"min": 0, "max": 1},
     "seed": {"min": 0},

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from bridgetrack.errors import DependencyError, InputError
 from bridgetrack.evaluation.truth import COVERED, cells_of, movie_overlaps
 from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
-from bridgetrack.io.results import read_tracks
+from bridgetrack.io.results import RUN_FILE, read_tracks
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.table import sights
@@ -126,6 +126,17 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
     return LineageGraph(tracks, labels, frame, label, position, table, edges, cell)
 
 
+@runtime_checkable
+class Tracked(Protocol):
+    """Tracks with what was tracked, which holds their masks: a `Tracking`."""
+
+    @property
+    def tracks(self) -> Tracks: ...
+
+    @property
+    def scene(self) -> Any: ...
+
+
 Truth = Path | str | CtcTruth | Tracks
 SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 """Scores that also hold if the truth follows only some of the cells."""
@@ -144,7 +155,7 @@ _CTC = {
 
 
 def evaluate(
-    result: Path | str | Tracks,
+    result: Path | str | Tracks | Tracked,
     truth: Truth,
     *,
     labels: Movie | None = None,
@@ -164,7 +175,7 @@ def evaluate(
     ----------
     result
         A result folder (``ctc/``, else ``tracks.geff``, else ``detections.csv``), a CTC
-        result folder, any file that `read_tracks` reads, or tracks.
+        result folder, any file that `read_tracks` reads, tracks, or a `Tracking`.
     truth
         A CTC ground truth (see `read_ctc`), any file that `read_tracks` reads, or either in memory.
     labels
@@ -186,6 +197,11 @@ def evaluate(
     found, true = _graph(result, labels), _graph(truth)
     _check(true, found, truth, result)
     notes: list[str] = []
+    if isinstance(truth, Path | str) and (as_path(truth) / RUN_FILE).is_file():
+        notes.append(
+            f"{truth} is a result of Bridgetrack, not a ground truth; if the two were swapped, "
+            "give the result first"
+        )
     by_masks = true.labels is not None and found.labels is not None
     if by_masks:
         rows, columns, share = match_cells(true, found)
@@ -242,8 +258,10 @@ def _best(columns: Index, share: Array) -> Index:
     return np.sort(order[first])
 
 
-def _graph(given: Path | str | Tracks | CtcTruth, labels: Movie | None = None) -> LineageGraph:
+def _graph(given: Truth | Tracked, labels: Movie | None = None) -> LineageGraph:
     """Tracks, with the small official markers in place of masks where there are such."""
+    if isinstance(given, Tracked):
+        return graph_of(given.tracks, given.scene.labels if labels is None else labels)
     if not isinstance(given, Tracks | CtcTruth):
         path = as_path(given)
         # masks that are given are those of the tables, beside which others may stand
@@ -256,21 +274,23 @@ def _graph(given: Path | str | Tracks | CtcTruth, labels: Movie | None = None) -
 
 
 def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object) -> None:
-    names = [str(x) if isinstance(x, Path | str) else "the tracks" for x in (truth, result)]
+    names = [
+        f"the ground truth {truth}" if isinstance(truth, Path | str) else "the ground truth",
+        str(result) if isinstance(result, Path | str) else "the result",
+    ]
     for graph, name in zip((true, found), names, strict=True):
         if len(graph.frame) == 0:
             raise InputError(f"{name}: there are no cells, so there is nothing to score")
     here, there = found.geometry, true.geometry
     if there.axes != here.axes:
-        raise InputError(
-            f"{names[1]} is {here.ndim}D, the ground truth {names[0]} is {there.ndim}D"
-        )
-    by_masks = true.labels is not None and found.labels is not None
-    if by_masks and there.n_frames != here.n_frames:
-        raise InputError(
-            f"{names[1]} has {here.n_frames} frames, the ground truth {names[0]} has "
-            f"{there.n_frames}"
-        )
+        raise InputError(f"{names[1]} is {here.ndim}D, {names[0]} is {there.ndim}D")
+    for one, other in ((there, here), (here, there)):
+        # a table may end before the movie does, whose extent it does not tell
+        if one.shape is not None and other.n_frames > one.n_frames:
+            raise InputError(
+                f"{names[1]} has {here.n_frames} frames, {names[0]} has {there.n_frames}; give "
+                "both of the same frames"
+            )
 
 
 def matching_radius(points: Array, frame: Index) -> float:

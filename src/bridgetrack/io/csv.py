@@ -132,9 +132,9 @@ def _sidecar(tracks: Tracks, columns: list[str], notes: tuple[str, ...]) -> dict
 
 def _units(tracks: Tracks, columns: list[str]) -> dict[str, str]:
     unit, geometry = units(tracks.geometry)["major"], tracks.geometry
-    known = dict.fromkeys(("z", "y", "x", "area"), "px")
-    if geometry.unit == "micrometer" and set(geometry.scale) == {1.0}:
-        known = dict.fromkeys(("z", "y", "x"), "um") | {"area": f"um{geometry.ndim}"}
+    scaled = geometry.unit == "micrometer" and set(geometry.scale) == {1.0}
+    um = "um" if scaled else "px"
+    known = dict.fromkeys(("z", "y", "x"), um) | {"area": f"{um}{geometry.ndim}"}
     known |= {"t": "frame", "major": unit, "minor": unit, "border_distance": unit}
     return {c: known[c] for c in columns if c in known}
 

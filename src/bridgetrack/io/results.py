@@ -17,6 +17,7 @@ from bridgetrack.io.columns import SCORE_COLUMNS, known_columns, shown
 from bridgetrack.io.csv import read_tracks_csv, write_csv
 from bridgetrack.io.ctc import read_ctc, write_ctc
 from bridgetrack.io.geff import is_geff, read_edge_scores, read_geff, read_trackmate, write_geff
+from bridgetrack.io.tables import PIECES
 from bridgetrack.io.text_table import read_text_table
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.cycles import cell_cycles
@@ -61,7 +62,7 @@ def _lineage(tracks: Tracks, labels: Movie | None, folder: Path) -> tuple[str, .
     return ()
 
 
-_TABLES = ("detections.csv", "edges.csv", "events.csv", "tracks.csv", "units.json")
+_TABLES = ("detections.csv", PIECES, "edges.csv", "events.csv", "tracks.csv", "units.json")
 FORMATS = {
     "csv": Format("tables", _TABLES, _csv),
     "ctc": Format("masks and tracks, Cell Tracking Challenge", ("ctc",), _ctc),

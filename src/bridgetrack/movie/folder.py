@@ -7,6 +7,7 @@ or ``xy`` positions, which are movies of their own. One number is left to count 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ class FolderFrames:
         if found != wanted:
             raise InputError(
                 f"{path}: the frame has shape {found} but the first, {self.first.path.name}, has "
-                f"{wanted}; all frames of a movie must have the same shape"
+                f"{wanted}; all frames of a movie must have the same shape: move the file out of "
+                "the folder if it is no frame of this movie, or crop all frames to one shape"
             )
 
 
@@ -132,7 +134,8 @@ def _check_some(folder: Path, pattern: str, files: list[Path]) -> None:
 
 def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
     """Files by frame, channel and plane, shape (T, C, Z)."""
-    patterns = sorted({re.sub(r"\d+", "*", p.name) for p in files})
+    found = Counter(re.sub(r"\d+", "*", p.name) for p in files)
+    patterns = sorted(found, key=lambda pattern: (-found[pattern], pattern))
     if len(patterns) > 1:
         raise InputError(
             f"{folder}: the names are those of {len(patterns)} movies ({', '.join(patterns[:4])}); "

@@ -250,10 +250,12 @@ def check_labels(labels: Movie) -> None:
             )
     apart = _in_places_apart(frame)
     if len(apart) and len(numbers) == 1:
+        way = f"bridgetrack segment {labels.source} --choose plain --out numbered.tif"
+        if labels.source == Movie.source:  # that of arrays, which are in no file
+            way = 'bt.find_cells(labels, choose="plain").labels, or Find cells in the window'
         raise InputError(
             f"{where}: every cell has the number {numbers[0]}, so this is a binary mask; number "
-            "its cells first, which also separates touching ones: bridgetrack segment "
-            f"{labels.source} --choose plain --out numbered.tif"
+            f"its cells first, which also separates touching ones: {way}"
         )
     if len(apart):
         others = f" (and {len(apart) - 1} others)" if len(apart) > 1 else ""

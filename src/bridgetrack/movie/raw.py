@@ -114,7 +114,8 @@ def reading(path: Path | str, what: str = "a movie") -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise InputError(
-            f"{path}: no such file or folder; if it was moved or renamed, open it where it is now"
+            f"{path}: no such file or folder; check the name; if it was moved, give its present "
+            "place"
         ) from error
     except PermissionError as error:
         raise InputError(f"{path}: no permission to read it; check its access rights") from error

@@ -51,7 +51,7 @@ class Explanation:
         lines += [
             f"Chosen: {'; '.join(self.kept)}.",
             f"Best alternative: {'; '.join(self.replaced_by)}.",
-            f"The chosen events score {self.margin:.2f} higher, mostly because of:",
+            f"The chosen events score {self.margin:.2f} higher; the largest differences:",
         ]
         lines += [
             f"  {c.contribution:+.2f} {'for' if c.contribution > 0 else 'against'} the choice: "

@@ -23,7 +23,7 @@ from bridgetrack.movie.movie import Movie, looks_like_labels
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of, scaled_like
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.memory import parse_memory
-from bridgetrack.pipeline.project import load_project
+from bridgetrack.pipeline.project import load_project, project_at
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
@@ -42,7 +42,7 @@ class RunOptions:
     Raises
     ------
     InputError
-        Where events that do not occur, or the memory, are none that are known.
+        Where events that do not occur, the memory or the window cannot be meant.
     """
 
     # metadata that files may lack, see `open_movie`
@@ -63,6 +63,8 @@ class RunOptions:
         object.__setattr__(self, "without", EventKinds.without(self.without).words)
         if self.memory is not None:
             parse_memory(self.memory)
+        if self.window is not None and self.window < 2:
+            raise InputError(f"window: frames are tracked two or more at a time, not {self.window}")
 
     @property
     def of_movie(self) -> dict[str, Any]:
@@ -96,6 +98,7 @@ class RunInputs:
     @classmethod
     def of_project(cls, path: Path) -> RunInputs:
         """The inputs of a project: its movie, and its model and answers in place of files."""
+        path = project_at(path)
         project = load_project(path)
         check_usable(project.model, f"{path}, model")
         options = RunOptions(without=project.settings.kinds.words, format=project.formats)

@@ -34,7 +34,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import Sample, read_sample
-from bridgetrack.files import replacing, resolved, staged, write_text
+from bridgetrack.files import as_path, replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import TABLES, read_detections_csv
@@ -293,6 +293,13 @@ def is_project(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def project_at(path: str | os.PathLike[str]) -> Path:
+    """Where a project is that may be named without its ending."""
+    given = as_path(path)
+    whole = given if given.exists() else given.with_name(f"{given.name}{ENDING}")
+    return whole if whole.exists() else given
+
+
 def load_project(path: str | os.PathLike[str]) -> Project:
     """Read a project: its folder, the ``project.json`` in it, or a file of an earlier version.
 
@@ -302,7 +309,8 @@ def load_project(path: str | os.PathLike[str]) -> Project:
     folder = folder_of(path)
     if folder is None and not Path(path).exists():
         raise InputError(f"{path}: there is no such project")
-    if folder is None and Path(path).is_file() and Path(path).suffix.lower() != ".json":
+    other = folder is None and Path(path).is_file() and Path(path).suffix.lower() != ".json"
+    if other or (folder and not any((folder / name).exists() for name in (PROJECT, ANSWERS))):
         raise InputError(
             f"{path}: this is not a project; give the folder NAME{ENDING} beside the movie, or "
             "track masks by bridgetrack track"

@@ -128,6 +128,7 @@ def use_of_annotations(tracking: Tracking) -> dict[str, Any]:
     return {
         "given": len(anchored.annotations),
         "used": len(set(constraints.ids)),
+        "cannot_tell": constraints.unsure,
         "lost": lost,
         "unused": unused,
     }
@@ -331,8 +332,16 @@ def inference_words(tracking: Tracking) -> str:
     if windows is not None:
         words += f", in {windows.count} windows of at most {windows.frames} frames"
     if use["given"]:
-        words += f"; {use['used']} of {use['given']} annotations of this movie were used"
+        words += f"; {_used_words(use['used'], use['given'], use['cannot_tell'])}"
     return f"{words}. Found: {count_words(counts)}."
+
+
+def _used_words(used: int, given: int, unsure: int) -> str:
+    """How many annotations were used; answers "cannot tell" are counted apart."""
+    said = given - unsure
+    count = plural(used, "annotation") if used == said else f"{used} of {said} annotations"
+    words = f"{count} of this movie {'was' if used == said == 1 else 'were'} used"
+    return f"{words}; for {unsure} more the answer was: cannot tell" if unsure else words
 
 
 def _name(source: Any) -> str:

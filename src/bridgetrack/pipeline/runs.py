@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import BeforeValidator, Field
 
-from bridgetrack.annotations.files import load_mask_answers
+from bridgetrack.annotations.files import ENDING, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers, with_events
 from bridgetrack.errors import InputError, Note, NoteKind, collecting_warnings, note_texts
 from bridgetrack.files import result_folder, write_text
@@ -306,6 +306,11 @@ def given_run(folder: Path) -> RunInputs:
     The labels are those that were tracked: the repaired ones where the run repaired what it was
     given. Raises an `InputError` where the record is missing or damaged.
     """
+    if not (folder / RUN_FILE).is_file() and (folder / METHODS).is_file():
+        raise InputError(
+            f"{folder}: this result was exported from the window, or saved in Python, without a "
+            f"{RUN_FILE}; one that has it is made by: bridgetrack run NAME{ENDING} --out DIR"
+        )
     if not (folder / RUN_FILE).is_file():
         raise InputError(f"{folder}: there is no {RUN_FILE} in it; give the folder of a result")
     known = _RUN.read(folder / RUN_FILE)

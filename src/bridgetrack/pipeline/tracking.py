@@ -14,7 +14,7 @@ import pandas as pd
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.arrays import Array, Index, Mask
-from bridgetrack.errors import ContradictionError, InfeasibleError
+from bridgetrack.errors import ContradictionError, InfeasibleError, plural
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
@@ -85,10 +85,9 @@ class Tracking:
     def __repr__(self) -> str:
         tracks = self.tracks
         divisions = int((tracks.events["event"] == Event.DIVIDE.key).sum())
-        return (
-            f"Tracking({len(tracks.nodes)} cells in {tracks.geometry.n_frames} frames: "
-            f"{tracks.n_tracks} tracks, {divisions} divisions, model {self.model.name!r})"
-        )
+        size = plural(len(tracks.nodes), "cell"), plural(tracks.geometry.n_frames, "frame")
+        found = plural(tracks.n_tracks, "track"), plural(divisions, "division")
+        return f"Tracking({' in '.join(size)}: {', '.join(found)}, model {self.model.name!r})"
 
     @property
     def proposed(self) -> int:
@@ -176,7 +175,8 @@ def tracked(
 ) -> Tracking:
     """The tracks of chosen events; those confirmed entirely by answers are marked as verified."""
     chosen, anchored = solution.chosen, scene.anchored
-    tracks = build_tracks(scene.detections, scene.hypotheses, chosen, scores, margins)
+    given = scene.detections, scene.hypotheses, chosen, scores, margins
+    tracks = build_tracks(*given, merges=scene.kinds.merges)
     said = np.array([a.kind == Kind.CONFIRM for a in anchored.listed], dtype=bool)[anchored.owner]
     if said.any():
         found = scene.hypotheses.find(anchored.events.take(said))

@@ -31,6 +31,8 @@ def build_tracks(
     chosen: Mask,
     scores: Array | None = None,
     margins: Array | None = None,
+    *,
+    merges: bool = True,
 ) -> Tracks:
     """Join chosen events into tracks.
 
@@ -42,6 +44,8 @@ def build_tracks(
         Which hypotheses hold, shape (H,); every active slot covered once.
     scores, margins
         Per hypothesis, the margins as lower bounds, shape (H,); NaN in the tables if None.
+    merges
+        Whether cells may share a mask; where they may not, none is told that seems to.
 
     Returns
     -------
@@ -72,7 +76,7 @@ def build_tracks(
     nodes = _nodes(detections, kept, number[track], chain, roots(int(number.max()), table))
     edges = _edges(events, values)
     happened = _events(events, values, detections)
-    notes = (*_blanks(detections, nodes), *_more_than_two(detections, events))
+    notes = (*_blanks(detections, nodes), *_more_than_two(detections, events, merges))
     return Tracks(nodes, edges, happened, table, detections.geometry, notes)
 
 
@@ -100,7 +104,7 @@ _NAMED = 3
 """Most cases that are listed; only the number of others is given."""
 
 
-def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
+def _more_than_two(detections: Detections, events: Events, merges: bool) -> Iterable[str]:
     """Remarks on chosen events that are more likely one division, or one fusion, of three or more.
 
     The sizes must agree: a cell that appears beside two daughters adds up to the mother with them,
@@ -131,7 +135,7 @@ def _more_than_two(detections: Detections, events: Events) -> Iterable[str]:
     first, region = events.sources[:, 0], events.targets[:, 0]
     joins = (events.event == Event.MOVE) | (events.event == Event.MERGE)
     joins &= np.isin(frame[first], frame[gone]) & (area[region] > 1.5 * area[first])
-    for k in np.flatnonzero(joins).tolist():
+    for k in np.flatnonzero(joins & merges).tolist():
         parents = events.sources[k][events.sources[k] >= 0]
         others = gone[frame[gone] == frame[parents[0]]]
         if cells := together(region[k], parents, others, 1.5):

@@ -174,7 +174,7 @@ def numbers_of(tracks: Tracks) -> Steps[TrackNumbers]:
     return TrackNumbers(tracks, table, cells, lineages(tracks))
 
 
-_UNITS = {"um2": "µm²", "um3": "µm³", "um": "µm", "/": "/\N{WORD JOINER}"}
+_UNITS = {"um": "µm", "2": "²", "3": "³", "/": "/\N{WORD JOINER}"}
 """Units of tables as they are shown; a line does not break within one."""
 
 

@@ -25,12 +25,12 @@ def units(geometry: Geometry) -> dict[str, str]:
     ``um`` and ``min`` where the scale and the interval are known, else ``px`` and ``frames``.
     """
     scaled, timed = geometry.unit == "micrometer", geometry.frame_interval is not None
-    um, size = ("um", f"um{geometry.ndim}") if scaled else ("px", "px")
+    um = "um" if scaled else "px"
     minutes, speed = ("min", f"{um}/min") if timed else ("frames", f"{um}/frame")
     places = ("z", "y", "x", "major", "minor", "border_distance", "path_length", "displacement")
     return {
         **dict.fromkeys(places, um),
-        **dict.fromkeys(("area", "mean_area"), size),
+        **dict.fromkeys(("area", "mean_area"), f"{um}{geometry.ndim}"),
         **dict.fromkeys(("speed", "mean_speed"), speed),
         **dict.fromkeys(("time", "duration"), minutes),
         **dict.fromkeys(("start", "end"), "frame"),

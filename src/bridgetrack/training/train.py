@@ -71,6 +71,9 @@ TIE = 100.0
 
 COMPARING = "Comparing with the starting model"
 
+WORSE = "worse than before on held-out answers: give more answers, or keep the earlier model"
+"""What is told of a model that makes more errors than the one that it started from."""
+
 _LISTED = 3
 """Unusual answers that a note lists."""
 
@@ -224,16 +227,19 @@ def _train(
         elif target is not None:
             unseen = yield from objective.held_out_errors(learned.step)
         estimate = errors = None
+        notes = training.notes
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
             errors = float(unseen.sum()), float(errors_of(target, start).sum())
+            worse = (Note(NoteKind.REMARK, WORSE),) if errors[0] > errors[1] else ()
+            notes = (*notes, *worse, *estimate.warnings)
         return replace(
             training,
             model=replace(training.model, estimate={} if estimate is None else estimate.to_json()),
             words=_compared(target, unseen, errors),
             errors=errors,
             estimate=estimate,
-            notes=training.notes if estimate is None else (*training.notes, *estimate.warnings),
+            notes=notes,
         )
 
     n_annotations = 0 if data is None else data.n_annotations
@@ -382,6 +388,8 @@ def remarks(
         Note(NoteKind.UNUSED, f"annotation {name} was not used: {words}")
         for name, words in (*why.items(), *scene.constraints.unused.items())
     ]
+    if scene.constraints.unsure:
+        notes.append(f"for {scene.constraints.unsure} more the answer was: cannot tell")
     if not data.single.any():
         notes.append("all annotations are rejections; confirm some events, too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):
