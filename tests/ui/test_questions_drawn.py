@@ -71,13 +71,24 @@ def test_numbers_stand_on_every_cell_of_an_alternative_that_the_proposal_has_not
     divide = EventRef(Event.DIVIDE, (MOTHER,), (HERE, FAR))
     listed = (EventRef(Event.MOVE, (MOTHER,), (THERE,)), merge, divide)
     found = drawn(question(*listed), 3)
-    numbers = {m.text: (m.place, m.border) for m in found.marks if m.text[:1].isdigit()}
     blue, green, orange = (rgba(LOOKS[e].colour) for e in (Event.MOVE, Event.MERGE, Event.DIVIDE))
-    assert numbers == {
-        "2, 3": (THERE.position, blue),
-        "3": (OTHER.position, green),
-        "4": (FAR.position, orange),
-    }
+    numbers = {m.text: m.place for m in found.marks if m.text[:1].isdigit()}
+    assert numbers["3"] == OTHER.position and set(numbers) == {"2, 3", "3", "4"}
+    for words, cell in (("2, 3", THERE), ("4", FAR)):
+        y, x = numbers[words]
+        assert y == cell.position[0] and 2.5 < x - cell.position[1] < 10, "beside its ring"
+    shapes = {(m.place, m.border) for m in found.marks if not m.text}
+    corner = OTHER.position[0] - 1, OTHER.position[1] - 1
+    assert {(THERE.position, blue), (FAR.position, orange), (corner, green)} <= shapes
+    assert all(m.size <= 1 for m in found.marks if m.face[3]), "nothing is filled but dots"
+
+
+def test_words_hide_no_cell_that_they_speak_of():
+    above = [CellRef(4, 4 + k, (44.0, 40.0 + 2 * k)) for k in range(10)]
+    listed = [EventRef(Event.MOVE, (MOTHER,), (cell,)) for cell in above]
+    found = drawn(question(*listed), 4)
+    [words] = [m for m in found.marks if "Continues" in m.text]
+    assert words.place[0] > 51, "below, as the cells of other answers are above"
 
 
 def test_names_on_a_small_picture_do_not_cover_each_other(qtbot):

@@ -21,9 +21,6 @@ Colour = tuple[float, float, float, float]
 CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
 
-_SHADE: Colour = (0.0, 0.0, 0.0, 0.55)
-"""Behind numbers, so that they are legible on bright cells."""
-
 _LETTER = 0.08
 """Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
 
@@ -32,7 +29,7 @@ _DOTS = 150
 
 
 class Mark(NamedTuple):
-    """A marker: where it is in pixels, its shape, its size in pixels, its colours and words."""
+    """A marker: where it is in pixels, its shape, its size in pixels and its colours; or words."""
 
     place: tuple[float, ...]  # ([z,] y, x); without z in 3D where it is in no certain plane
     symbol: str
@@ -187,8 +184,7 @@ class Drawing:
         shapes = self._cells(first.cells if subject is None else (subject,), colour)
         for source in first.sources if subject is None else ():
             self.arrows += [Arrow(source.position, c.position, colour) for c in first.targets]
-        self._numbers(numbered(listed))
-        self._write(title, shapes)
+        self._write(title, shapes, self._numbers(numbered(listed)))
 
     def _cells(self, cells: Iterable[CellRef], colour: Colour) -> Array:
         """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
@@ -221,8 +217,11 @@ class Drawing:
         for point in outline.tolist():
             self.mark(point, "disc", dot, colour, colour)
 
-    def _numbers(self, found: Iterable[Numbered]) -> None:
-        """Numbers on cells of alternatives; a cell seen in both frames has its numbers once."""
+    def _numbers(self, found: Iterable[Numbered]) -> Array:
+        """Numbers on cells of alternatives; a cell seen in both frames has its numbers once.
+
+        What these cells and numbers take up, shape (k, 2).
+        """
         view, shown = self.view, list[Numbered]()
         near = [n for n in found if view.near(n.cell)]
         for each in sorted(near, key=lambda n: n.cell.frame != view.frame):
@@ -234,18 +233,32 @@ class Drawing:
                     break
             else:
                 shown.append(each)
+        taken = [np.zeros((0, 2))]
         for cell, numbers, event in shown:
-            size = max(0.4 * view.size, 1.2 * view.letter * (len(numbers) + 0.5))
-            self.mark(cell.position, "disc", size, _SHADE, rgba(LOOKS[event].colour), numbers)
+            taken.append(self._cells((cell,), rgba(LOOKS[event].colour)))
+            *plane, y, x = cell.position
+            if not view.holds(cell):  # beside its ring
+                x += 0.25 * view.size + view.half(numbers)[1]
+            self._text((*plane, y, x), numbers)
+            taken.append(np.array([[y, x]]) + [[-1], [1]] * view.half(numbers))
+        return np.concatenate(taken)
 
-    def _write(self, words: str, beside: Array) -> None:
-        """Write words above some points, shape (k, 2), or below where the screen ends there."""
+    def _write(self, words: str, beside: Array, free: Array | None = None) -> None:
+        """Write words above or below some points, shape (k, 2), where they hide least of the cells.
+
+        Nor do they hide what else is to be `free`, shape (m, 2), as far as there is room.
+        """
         (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
         low, high = np.reshape(self.view.seen, (2, 2))
         half = self.view.half(words)
         rim = np.minimum(half, (high - low) / 2)
-        y = top - 1.5 * half[0]
-        if y - half[0] < low[0]:
-            y = bottom + 1.5 * half[0]
-        place = np.clip([y, (left + right) / 2], low + rim, high - rim)
-        self.mark(place.tolist(), "disc", 0.1, CLEAR, CLEAR, words)
+        away = half[0] * np.arange(1.5, 12)
+        rows = np.column_stack([top - away, bottom + away]).ravel()  # the nearest first
+        places = np.column_stack([rows, np.full(len(rows), (left + right) / 2)])
+        places = np.clip(places, low + rim, high - rim)
+        taken = beside if free is None else np.concatenate([beside, free])
+        hidden = (np.abs(places[:, None] - taken) < half).all(axis=2).sum(axis=1)
+        self._text(places[hidden.argmin()].tolist(), words)
+
+    def _text(self, place: Sequence[float], words: str) -> None:
+        self.mark(place, "disc", 0.1, CLEAR, CLEAR, words)

@@ -140,15 +140,13 @@ def _set_marks(
     layer: Points, drawing: Drawing, dot: float = 0.0, plane: float | None = None
 ) -> None:
     """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
-    said = [m for m in drawing.marks if m.text] if dot else []
-    words = [m._replace(symbol="disc", size=0.1, face=CLEAR, border=CLEAR) for m in said]
+    words = [m for m in drawing.marks if m.text] if dot else []
     rims = [
-        word._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))
-        for m, word in zip(said, words, strict=True)
+        m._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))
+        for m in words
         for y, x in _RIM
-        if m.face == CLEAR  # others have their own dark ground
     ]
-    shapes = [m._replace(text="") if dot else m for m in drawing.marks]
+    shapes = [m for m in drawing.marks if not (m.text and dot)]
     marks = [*shapes, *rims, *words]
     ink = ["black"] * (len(shapes) + len(rims)) + ["white"] * len(words) if dot else []
     with layer.events.blocker_all():
