@@ -428,10 +428,8 @@ def refuse_inputs(targets: Iterable[Path], inputs: Iterable[Path | str | None]) 
         read = {resolved(file) for file in _read_from(given)}
         for target, place in places.items():
             if any(file.is_relative_to(place) for file in read) or _joins(place, given):
-                raise OutputError(
-                    f"{target}: the output would overwrite {given}, which is being read; give "
-                    "another name"
-                )
+                words = f"{target}: the output would overwrite {given}, which is being read"
+                raise OutputError(f"{words}; give another name")
 
 
 def _every_file(path: Path) -> Iterator[Path]:

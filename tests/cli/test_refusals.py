@@ -103,7 +103,7 @@ def test_lost_annotations_are_told(run, labels, tmp_path):
     answers = answers_of(tmp_path / "a.json", gone, move, unsure=[later])
     words = (labels, "--annotations", answers, "--out")
     shown = " ".join(run("track", *words, tmp_path / "out").out.split())
-    used = "1 of 2 annotations of this movie were used; for 1 more the answer was: cannot tell"
+    used = "with 1 of 2 annotations of this movie; for 1 more the answer was: cannot tell"
     assert used in shown and "annotation u0" not in shown
     assert "cell 9 in frame 0" in shown
     learned = run("train", *words, tmp_path / "m").out

@@ -327,10 +327,11 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def folder_of(path: str | os.PathLike[str]) -> Path | None:
-    """The folder of a project, by itself or by a file in it; None for other files."""
+    """The folder of a project, also named without its ending, or by a file in it; else None."""
     path = as_path(path)
-    if path.is_dir():
-        return path
+    whole = path.parent / f"{path.name}{ENDING}"
+    if path.is_dir() or (whole.is_dir() and not path.exists()):
+        return path if path.is_dir() else whole
     ours = path.name in (PROJECT, ANSWERS) and path.absolute().parent.suffix == ENDING
     return path.parent if ours else None
 

@@ -11,7 +11,7 @@ from bridgetrack.annotations.anchor import Lost, anchor, event_refs
 from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind, cell_words
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import InputError
+from bridgetrack.errors import InputError, plural, warn
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.tracks import Tracks, edge_events, edge_rows, events_from_edges
@@ -164,6 +164,11 @@ def draw_annotations(
     ------
     InputError
         Where the numbers are not valid, or there is no event to draw.
+
+    Warns
+    -----
+    BridgetrackWarning
+        Where there are fewer events than `count`.
     """
     if (count is None) == (fraction is None):
         raise InputError("give either a count or a fraction of the events to draw")
@@ -176,6 +181,8 @@ def draw_annotations(
     rows = read_events(events, detections)
     if len(rows) == 0:
         raise InputError("the ground truth holds no event that could be annotated")
+    if count is not None and len(rows) < count:
+        warn(f"only {plural(len(rows), 'event')} can be annotated, not {count}")
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(rows))
     kind = rows.event[order]

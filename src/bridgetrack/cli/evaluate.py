@@ -31,7 +31,7 @@ from bridgetrack.movie.opening import open_labels
 from bridgetrack.pipeline.explain import explain_event, find_event
 from bridgetrack.pipeline.inputs import is_table, open_cells
 from bridgetrack.pipeline.project import load_project
-from bridgetrack.pipeline.report import checked_record, with_checked
+from bridgetrack.pipeline.report import with_checked
 from bridgetrack.pipeline.runs import given_run, write_json
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import near
@@ -131,7 +131,7 @@ def _judged(sample: Sample, result: Path, judged: Path) -> Answer:
         ours, known = is_ours(result), json.loads(run.read_text(encoding="utf-8"))
         text = with_checked(methods.read_text(encoding="utf-8"), sample)
         write_text(methods, text, "the methods")
-        write_json(known | checked_record(sample), run)
+        write_json(known | {"checked": accuracy.to_json()}, run)
         if ours:
             sign(result)
         lines.append(f"added to {METHODS} and {RUN_FILE} in {result}")

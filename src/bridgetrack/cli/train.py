@@ -19,15 +19,7 @@ from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.cli.console import Answer, note_lines, reporting, show
 from bridgetrack.cli.options import Reading
 from bridgetrack.detections.table import Detections
-from bridgetrack.errors import (
-    InputError,
-    ModelError,
-    Note,
-    collecting_warnings,
-    note_texts,
-    plural,
-    warn,
-)
+from bridgetrack.errors import InputError, ModelError, Note, collecting_warnings, note_texts, plural
 from bridgetrack.evaluation.truth import true_events
 from bridgetrack.files import check_file, signed
 from bridgetrack.io.ctc import read_ctc
@@ -109,8 +101,6 @@ def annotate(
         detections = show(prepare(cells, pixels)).detections
         events = true_events(detections, cells, truth.tracks, truth.labels)
         answers = draw_annotations(events, detections, count=count, fraction=fraction, seed=seed)
-        if count is not None and len(answers) < count:
-            warn(f"only {plural(len(answers), 'event')} can be annotated, not {count}")
         with signed(out) as spare:
             save_annotations(answers, spare)
     counts = {event.key: number for event, number in answers.counts().items()}

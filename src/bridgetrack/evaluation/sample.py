@@ -75,6 +75,7 @@ class SampledAccuracy:
     judged: int
     unsure: int  # judged as cannot tell
     population: int  # events of that kind in the result
+    seed: int  # of the draw
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -155,7 +156,8 @@ class Sample:
         right, wrong, unsure = (self.verdicts.count(said) for said in ("yes", "no", "?"))
         if not right + wrong:
             return None
-        return SampledAccuracy(self.options.of, right, right + wrong, unsure, self.population)
+        numbers = right, right + wrong, unsure, self.population, self.options.seed
+        return SampledAccuracy(self.options.of, *numbers)
 
     def holds_for(self, tracks: Tracks) -> bool:
         """Whether it would be drawn from these tracks, too."""

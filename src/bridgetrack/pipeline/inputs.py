@@ -8,7 +8,7 @@ from typing import Any
 
 from bridgetrack.annotations.anchor import Anchored
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import load_annotations, load_mask_answers
+from bridgetrack.annotations.files import folder_of, load_annotations, load_mask_answers
 from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError, Note, NoteKind, WrongInputWarning, warn
@@ -23,7 +23,7 @@ from bridgetrack.movie.movie import Movie, looks_like_labels
 from bridgetrack.movie.opening import open_labels, open_movie, scale_of, scaled_like
 from bridgetrack.pipeline.finding import Finding, how_found
 from bridgetrack.pipeline.memory import parse_memory
-from bridgetrack.pipeline.project import load_project, project_at
+from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene, prepare
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.pipeline.windows import track_steps
@@ -98,7 +98,7 @@ class RunInputs:
     @classmethod
     def of_project(cls, path: Path) -> RunInputs:
         """The inputs of a project: its movie, and its model and answers in place of files."""
-        path = project_at(path)
+        path = folder_of(path) or path
         project = load_project(path)
         check_usable(project.model, f"{path}, model")
         options = RunOptions(without=project.settings.kinds.words, format=project.formats)

@@ -34,7 +34,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import Sample, read_sample
-from bridgetrack.files import as_path, replacing, resolved, staged, write_text
+from bridgetrack.files import replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import TABLES, read_detections_csv
@@ -293,13 +293,6 @@ def is_project(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def project_at(path: str | os.PathLike[str]) -> Path:
-    """Where a project is that may be named without its ending."""
-    given = as_path(path)
-    whole = given if given.exists() else given.with_name(f"{given.name}{ENDING}")
-    return whole if whole.exists() else given
-
-
 def load_project(path: str | os.PathLike[str]) -> Project:
     """Read a project: its folder, the ``project.json`` in it, or a file of an earlier version.
 
@@ -332,10 +325,8 @@ def load_project(path: str | os.PathLike[str]) -> Project:
 def judged_sample(project: Path | None, tracks: Tracks) -> Sample | None:
     """What was judged of these tracks, where the folder of a project holds it; else None."""
     folder = None if project is None else folder_of(project)
-    if folder is None or not (folder / SAMPLE).is_file():
-        return None
-    with suppress(InputError):  # of tracks that are no more
-        return read_sample(folder / SAMPLE, tracks)
+    with suppress(InputError):  # there is none, or one of tracks that are no more
+        return None if folder is None else read_sample(folder / SAMPLE, tracks)
     return None
 
 

@@ -215,14 +215,6 @@ def checked_words(sample: Sample | None) -> str:
     return _CHECKED + (UNCHECKED if accuracy is None else f"{accuracy.words}.")
 
 
-def checked_record(sample: Sample | None) -> dict[str, Any]:
-    """The same for ``run.json``: nothing where nothing is known."""
-    accuracy = None if sample is None else sample.accuracy
-    if sample is None or accuracy is None:
-        return {}
-    return {"checked": {**accuracy.to_json(), "seed": sample.options.seed}}
-
-
 def with_checked(text: str, sample: Sample) -> str:
     """The text of a ``methods.txt`` with the accuracy by a checked sample."""
     said = "\n".join(textwrap.wrap(checked_words(sample), _WIDTH))
@@ -332,16 +324,11 @@ def inference_words(tracking: Tracking) -> str:
     if windows is not None:
         words += f", in {windows.count} windows of at most {windows.frames} frames"
     if use["given"]:
-        words += f"; {_used_words(use['used'], use['given'], use['cannot_tell'])}"
+        said, unsure = use["given"] - use["cannot_tell"], use["cannot_tell"]
+        of = "" if use["used"] == said else f"{use['used']} of "
+        words += f", with {of}{plural(said, 'annotation')} of this movie"
+        words += f"; for {unsure} more the answer was: cannot tell" if unsure else ""
     return f"{words}. Found: {count_words(counts)}."
-
-
-def _used_words(used: int, given: int, unsure: int) -> str:
-    """How many annotations were used; answers "cannot tell" are counted apart."""
-    said = given - unsure
-    count = plural(used, "annotation") if used == said else f"{used} of {said} annotations"
-    words = f"{count} of this movie {'was' if used == said == 1 else 'were'} used"
-    return f"{words}; for {unsure} more the answer was: cannot tell" if unsure else words
 
 
 def _name(source: Any) -> str:

@@ -38,7 +38,6 @@ from bridgetrack.pipeline.inputs import (
 )  # fmt: skip
 from bridgetrack.pipeline.project import judged_sample
 from bridgetrack.pipeline.report import (
-    checked_record,
     count_events,
     inference_words,
     least_certain,
@@ -126,7 +125,9 @@ def run_steps(
         )
         remarks = (*limits, *tracking.tracks.notes, *unclear_remarks(tracking))
         notes += [Note(NoteKind.REMARK, words) for words in remarks]
-        record = _described(tracking, out, given, began, notes) | checked_record(checked)
+        record = _described(tracking, out, given, began, notes)
+        if checked is not None and checked.accuracy is not None:
+            record["checked"] = checked.accuracy.to_json()
         if options.repair:
             record["repair"] = repairs
         record["files"] = [name for name in _NAMES if (folder / name).exists()]
@@ -306,12 +307,11 @@ def given_run(folder: Path) -> RunInputs:
     The labels are those that were tracked: the repaired ones where the run repaired what it was
     given. Raises an `InputError` where the record is missing or damaged.
     """
-    if not (folder / RUN_FILE).is_file() and (folder / METHODS).is_file():
-        raise InputError(
-            f"{folder}: this result was exported from the window, or saved in Python, without a "
-            f"{RUN_FILE}; one that has it is made by: bridgetrack run NAME{ENDING} --out DIR"
-        )
     if not (folder / RUN_FILE).is_file():
-        raise InputError(f"{folder}: there is no {RUN_FILE} in it; give the folder of a result")
+        cure = "give the folder of a result"
+        if (folder / METHODS).is_file():
+            cure = "it was exported from the window, or saved in Python; to get a result that has "
+            cure += f"one: bridgetrack run NAME{ENDING} --out DIR"
+        raise InputError(f"{folder}: there is no {RUN_FILE} in it; {cure}")
     known = _RUN.read(folder / RUN_FILE)
     return replace(known, labels=folder / known.labels)  # as they are where they are named whole

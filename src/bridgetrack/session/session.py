@@ -38,7 +38,7 @@ from bridgetrack.models.library import Library
 from bridgetrack.models.model import Model
 from bridgetrack.models.shipped import shipped_model
 from bridgetrack.movie import check_same_extent
-from bridgetrack.pipeline.project import load_project, project_at
+from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.progress import Progress, run
@@ -163,12 +163,11 @@ class Session:
         BridgetrackError
             Where it cannot be read, or where a file that it names is missing.
         """
-        place = project_at(path)
-        found, made = load_project(place), cls()
+        found, made = load_project(path), cls()
         cells, pixels = found.open()
         image = None if found.image is None else found.image.path
         movie = movie_of(cells, pixels, found.channel, found.labels.path, image)
-        made.open(replace(movie, found=found.found), place)
+        made.open(replace(movie, found=found.found), Path(path))
         return made
 
     # ------------------------------------------------------------------ opening
