@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -117,6 +118,11 @@ def test_public_names_are_there_and_documented():
     reference = (PROJECT / "docs" / "reference.md").read_text(encoding="utf-8")
     for target in re.findall(r"^::: (\S+)$", reference, re.MULTILINE):
         assert hasattr(bridgetrack, target.rpartition(".")[2]), target
+
+
+def test_the_page_of_features_is_that_of_the_code():
+    made = runpy.run_path(str(PROJECT / "docs" / "make_features.py"))["page"]()
+    assert made == (PROJECT / "docs" / "features.md").read_text(encoding="utf-8")
 
 
 def test_import_is_light():

@@ -83,7 +83,7 @@ def test_readings_that_disagree_are_told_and_kept(run, tmp_path):
     words = ("segment", image, "--out", out, "--choose", "plain")
     shown = run(*words)
     assert "warning: cells are taken as structured and 19 pixels wide, but dark and" in shown.out
-    assert "give --foreground and --diameter if it is wrong" in shown.out
+    assert "if it is wrong give look and size (--foreground, --diameter)" in shown.out
     record = json.loads((tmp_path / "labels.run.json").read_text())
     first, second = record["readings"]
     assert (first["foreground"], second["foreground"]) == ("texture", "dark")

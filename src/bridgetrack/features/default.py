@@ -376,8 +376,12 @@ for _part, _parts, _whole, _when, _two, _start in (
     _part("touching", "mean share of the parts' outline that touches other cells", needs="mask")(
         lambda v: _mean(v, v.cells.touching)
     )
-    _words = _WAVERING.format(_parts, STEPS, _when, _two)
-    _part("wavering", _words, needs="mask", start=_start)(_wavering)
+    _part(
+        "wavering",
+        _WAVERING.format(_parts, STEPS, _when, _two),
+        needs="mask",
+        start=_start,
+    )(_wavering)
 
 
 @_merge(
@@ -430,14 +434,19 @@ for _end, _forward, _which, _again in (
         partial(_alone, forward=_forward)
     )
     _end("size", _SIZE)(lambda v: v.cells.relative_size[v.first])
-    _words = f"largest overlap with a cell of the {_which} frame over the own area"
-    _end("covered", _words, needs="mask")(partial(_best_overlap, forward=_forward))
+    _end(
+        "covered",
+        f"largest overlap with a cell of the {_which} frame over the own area",
+        needs="mask",
+    )(partial(_best_overlap, forward=_forward))
     _end("brightness", _BRIGHTNESS, "sd", "image")(lambda v: v.cells.brightness[v.first])
-    _words = (
+    _end(
+        "lonely",
         f"max(nearest - {LONELY:g}, 0) * (1 - border) where a cell that {_again} within {MAX_GAP} "
-        "frames is nearer by far; 0 elsewhere"
-    )
-    _end("lonely", _words, "diameters", start=-1.2)(partial(_lonely, forward=_forward))
+        "frames is nearer by far; 0 elsewhere",
+        "diameters",
+        start=-1.2,
+    )(partial(_lonely, forward=_forward))
 
 
 @_skip(
@@ -481,11 +490,15 @@ _false("childless", "1 without a mutual nearest neighbour after")(
     lambda v: v.cells.childless[v.source]
 )
 _false("brightness", _BRIGHTNESS, "sd", "image")(lambda v: v.cells.brightness[v.source])
-_words = "standard deviation over mean of its pixels, at most 3"
-_false("contrast", _words, "1", "image", 0.0)(lambda v: v.cells.contrast[v.source])
-_words = "isoperimetric ratio, 1 for a disc"
-_false("roundness", _words, "1", "mask", 0.0)(lambda v: v.cells.roundness[v.source])
-_words = "1 - minor/major axis"
-_false("elongation", _words, "1", "mask", 0.0)(lambda v: v.cells.elongation[v.source])
-_words = "share of its outline that touches other cells"
-_false("touching", _words, "1", "mask", 0.0)(lambda v: v.cells.touching[v.source])
+_false(
+    "contrast", "standard deviation over mean of its pixels, at most 3", needs="image", start=0.0
+)(lambda v: v.cells.contrast[v.source])
+_false("roundness", "isoperimetric ratio, 1 for a disc", needs="mask", start=0.0)(
+    lambda v: v.cells.roundness[v.source]
+)
+_false("elongation", "1 - minor/major axis", needs="mask", start=0.0)(
+    lambda v: v.cells.elongation[v.source]
+)
+_false("touching", "share of its outline that touches other cells", needs="mask", start=0.0)(
+    lambda v: v.cells.touching[v.source]
+)

@@ -6,7 +6,6 @@ outlines.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -176,9 +175,8 @@ class CellSearch:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """Doubts about the estimated settings, as sentences for the command line."""
-        doubts = () if self.estimate is None else self.estimate.doubts
-        return tuple(re.sub("the (foreground|diameter)", r"--\1", words) for words in doubts)
+        """Doubts about the estimated settings, as sentences."""
+        return () if self.estimate is None else self.estimate.doubts
 
     def in_memory(self) -> Steps[NDArray[np.int32]]:
         """Process all frames and keep their labels, 0 in later ones; raises as `steps`."""

@@ -80,7 +80,7 @@ class SettingsEstimate:
         if others and others[0].worth * _CLEAR > best.worth:
             found.append(
                 f"cells are taken as {best.words}, but {others[0].words} fits nearly as well; "
-                "check the result, and give the foreground and the diameter if it is wrong"
+                "check the result, and if it is wrong give look and size (--foreground, --diameter)"
             )
         if best.cells and best.again < _AGAIN:
             found.append(
@@ -92,8 +92,8 @@ class SettingsEstimate:
         if best.spread > _EVEN:
             found.append(
                 f"the size of cells differs from frame to frame by a factor of {best.spread:.1f}, "
-                f"by a first estimate; {best.diameter:.0f} pixels is assumed; give the diameter if "
-                "that is wrong"
+                f"by a first estimate; {best.diameter:.0f} pixels are assumed; if that is wrong, give "
+                "the size (--diameter)"
             )
         return tuple(found)
 
