@@ -92,8 +92,8 @@ class SettingsEstimate:
         if best.spread > _EVEN:
             found.append(
                 f"the size of cells differs from frame to frame by a factor of {best.spread:.1f}, "
-                f"by a first estimate; {best.diameter:.0f} pixels are assumed; if that is wrong, give "
-                "the size (--diameter)"
+                f"by a first estimate; {best.diameter:.0f} pixels are assumed; if that is wrong, "
+                "give the size (--diameter)"
             )
         return tuple(found)
 
