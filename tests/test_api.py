@@ -7,12 +7,8 @@ import pytest
 import tifffile
 
 import bridgetrack as bt
-from bridgetrack.annotations.annotation import Annotation, CellRef, EventRef, Kind
-from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.errors import InputError
 from bridgetrack.evaluation.scores import can_score
-from bridgetrack.hypotheses.events import Event
-from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.scene import measure
 from short_sample import busy_part
 from simulator import SimulationSettings, simulate
@@ -67,15 +63,6 @@ def test_a_table_has_the_extent_and_the_scale_of_its_image(tmp_path):
     path.write_text("frame,y,x\n0,10,30\n3,11,30\n")
     with pytest.raises(InputError, match=r"in frame 3 .* the movie has frames 0 to 2"):
         bt.track(path, image)
-
-
-def test_a_file_of_answers_about_other_cells_is_refused(movie, tmp_path):
-    gone = EventRef(Event.DISAPPEAR, (CellRef(0, 999, (1.0, 1.0)),))
-    answer = Annotation("a1", Kind.CONFIRM, (gone,))
-    said = AnnotationSet(Geometry(10, (160, 160), (1.0, 1.0)), [answer])
-    bt.save_annotations(said, tmp_path / "other.json")
-    with pytest.raises(InputError, match=r"other.json: 1 of 1 .* another movie"):
-        bt.track(movie.labels, annotations=tmp_path / "other.json")
 
 
 def test_a_session_opens_masks_as_everything_does(movie):

@@ -205,10 +205,9 @@ def _run_answer(record: dict[str, Any], notes: Sequence[Note]) -> Answer:
         kinds = ", ".join(f"{count} {kind}" for kind, count in repair.items())
         changed = f"{plural(sum(repair.values()), 'change')} ({kinds}), see {REPAIRS}"
         lines.append(f"labels repaired: {changed if repair else 'no changes needed'}")
-    left = [*use["lost"], *use["unused"]]
-    lines += [f"annotation {item['id']} was not used: {item['reason']}" for item in left[:5]]
-    if len(left) > 5:
-        lines.append(f"{len(left) - 5} more annotations were not used, see {RUN_FILE}")
+    for item in (*use["lost"], *use["unused"]):
+        words = f"annotation {item['id']} was not used: {item['reason']}"
+        notes = [*notes, Note(NoteKind.UNUSED, words)]
     if events:
         lines.append("least certain events (margin to the best alternative):")
     for event in events:

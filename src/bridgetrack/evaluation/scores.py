@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -126,17 +126,6 @@ def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
     return LineageGraph(tracks, labels, frame, label, position, table, edges, cell)
 
 
-@runtime_checkable
-class Tracked(Protocol):
-    """Tracks with what was tracked, which holds their masks: a `Tracking`."""
-
-    @property
-    def tracks(self) -> Tracks: ...
-
-    @property
-    def scene(self) -> Any: ...
-
-
 Truth = Path | str | CtcTruth | Tracks
 SPARSE = ("edge_recall", "division_recall", "complete_tracks", "tf")
 """Scores that also hold if the truth follows only some of the cells."""
@@ -155,7 +144,7 @@ _CTC = {
 
 
 def evaluate(
-    result: Path | str | Tracks | Tracked,
+    result: Any,
     truth: Truth,
     *,
     labels: Movie | None = None,
@@ -258,9 +247,9 @@ def _best(columns: Index, share: Array) -> Index:
     return np.sort(order[first])
 
 
-def _graph(given: Truth | Tracked, labels: Movie | None = None) -> LineageGraph:
+def _graph(given: Any, labels: Movie | None = None) -> LineageGraph:
     """Tracks, with the small official markers in place of masks where there are such."""
-    if isinstance(given, Tracked):
+    if hasattr(given, "scene"):  # a `Tracking`
         return graph_of(given.tracks, given.scene.labels if labels is None else labels)
     if not isinstance(given, Tracks | CtcTruth):
         path = as_path(given)
