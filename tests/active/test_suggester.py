@@ -11,7 +11,7 @@ from bridgetrack.active.suggester import (
     suggest,
 )
 from bridgetrack.active.suggestion import SuggestOptions
-from bridgetrack.annotations.annotation import Kind
+from bridgetrack.annotations.annotation import FATE, HISTORY, Kind
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
@@ -37,6 +37,13 @@ def test_proposals_are_chosen_events_the_most_uncertain_of_a_kind_first() -> Non
         assert len(s.beliefs) == 1 + len(s.alternatives) > 1, "each event has its own"
         assert s.event not in s.alternatives
         assert all(s.slot in other.slots for other in s.alternatives)
+    rivals = [s for s in found if s.reason.startswith("perhaps it ")]
+    for s in rivals:
+        words = HISTORY if s.slot[0] == "history" else FATE
+        assert s.reason.split(maxsplit=2)[2] in [
+            f"{words[e.event]} instead" for e in s.alternatives
+        ]
+    assert rivals
 
 
 def test_kinds_that_were_hardly_answered_weigh_more() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.active.suggestion import Suggestion
-from bridgetrack.annotations.annotation import CellRef, EventRef, by_label
+from bridgetrack.annotations.annotation import CellRef, EventRef, by_label, short_words
 from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.movie import Geometry
@@ -44,6 +44,13 @@ def test_a_division_in_which_the_mothers_track_goes_on_names_the_frames():
     question = Suggestion(move, ("history", (8, 3)), "", False, (event,), (0.6, 0.2))
     words = choice_words(event, question, lambda cell: "#5" if cell is asked else "#54")
     assert words == "is a sister of #54 in frame 8"
+
+
+def test_a_gap_is_told_by_what_follows_it():
+    gap = EventRef(Event.SKIP, (CellRef(7, 1, (0.0, 0.0)),), (CellRef(9, 46, (0.0, 0.0)),))
+    assert short_words(gap, False) == "reappears as cell 46 after some frames"
+    assert short_words(gap, True) == "was cell 1 some frames before"
+    assert short_words(gap, False, lambda _: "#1") == "reappears after some frames"
 
 
 def test_proposals_rank_the_chosen_event_first(session):

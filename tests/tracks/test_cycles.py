@@ -35,6 +35,7 @@ def test_times_between_divisions(tracks):
     assert table["mother"].tolist() == [1, 1, 2, 2]
     assert found.survival["undivided"].tolist() == [1, 1, 0.5, 0.5]
     assert found.generations["tracks"].tolist() == [2, 2]
+    assert any(name.startswith("median speed") for name in found.generations.columns)
     assert "4 cells were born" in found.words and "within 1.0 h" in found.words
     links = tracks.links.assign(event=["divide", "divide", "merge", "merge"])
     merged = cell_cycles(replace(tracks, links=links))

@@ -1,4 +1,4 @@
-"""Families as trees: their layout, their files, and what they are coloured by."""
+"""Lineages as trees: their layout, their files, and what they are coloured by."""
 
 import re
 from dataclasses import replace
@@ -45,7 +45,7 @@ def test_every_track_is_in_one_tree_and_drawn_once(tracks):
     drawn = lineages(tracks)
     ids = sorted(tracks.nodes["track_id"].unique().tolist())
     assert drawn.branches["track_id"].tolist() == ids
-    for by in ("family", "area", "growth"):
+    for by in ("lineage", "area", "growth"):
         assert by in colourings(tracks)
         colours = colouring(tracks, by)
         assert len(colours.shades) == len(cells_by_track(tracks))
@@ -61,11 +61,11 @@ def test_every_track_is_in_one_tree_and_drawn_once(tracks):
         assert {x: low for x, (low, _) in spans.items()} == first.to_dict()
 
 
-def test_a_family_keeps_its_colour_where_another_one_goes(tracks):
+def test_a_lineage_keeps_its_colour_where_another_one_goes(tracks):
     alone = [(t, label, y, x, track - 3) for t, label, y, x, track in NODES if track > 3]
     edges = [(i - 5, j - 5, event) for i, j, event in EDGES if i >= 5]
     left = tracks_of(alone, edges, [(2, 1, "split")], n_frames=4, frame_interval=30.0)
-    for by in ("family", "track"):
+    for by in ("lineage", "track"):
         before, after = colouring(tracks, by), colouring(left, by)
         assert before.shades[before.track_id > 3].tolist() == after.shades.tolist()
 

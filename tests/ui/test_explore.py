@@ -1,4 +1,4 @@
-"""The table of tracks, family trees, plots and colours, linked with the image."""
+"""The table of tracks, lineage trees, plots and colours, linked with the image."""
 
 import numpy as np
 import pyqtgraph as pg
@@ -30,9 +30,11 @@ def opened(open_short, viewer, qtbot):
     viewer.layers.events.inserted.connect(change)
     viewer.window.resize(1366, 768)
     widget.open_step(3)  # shows them, without a button
+    assert "are being drawn" in widget.next_words.text()
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks") is not None)
     viewer.layers.events.inserted.disconnect(change)
     qtbot.waitUntil(lambda: find_role(viewer.layers, "tracks").visible)
+    assert "are being drawn" not in widget.next_words.text()
     widget.track.explore.click()
     [panel] = widget.window().findChildren(ExplorePanel)
     qtbot.waitUntil(lambda: panel.numbers is not None)
@@ -95,17 +97,17 @@ def drawn_as(layer, tracking, frame):
     return np.array_equal(np.asarray(layer.data[frame]), expected)
 
 
-def cells_have_the_colours_of_their_families(opened, viewer, qtbot):
+def cells_have_the_colours_of_their_lineages(opened, viewer, qtbot):
     state, widget, panel = opened
     layer, tracking = find_role(viewer.layers, "coloured"), state.session.tracking
     assert all(drawn_as(layer, tracking, t) for t in (0, 5))
     nodes = tracking.tracks.nodes
-    families = dict(zip(nodes["track_id"], nodes["lineage_id"], strict=True))
-    colour = {k: tuple(layer.colormap.map(np.array([k]))[0].round(3)) for k in families}
-    for track, family in families.items():
-        relatives = [k for k, f in families.items() if f == family]
+    lineages = dict(zip(nodes["track_id"], nodes["lineage_id"], strict=True))
+    colour = {k: tuple(layer.colormap.map(np.array([k]))[0].round(3)) for k in lineages}
+    for track, lineage in lineages.items():
+        relatives = [k for k, f in lineages.items() if f == lineage]
         assert {colour[k] for k in relatives} == {colour[track]}
-    assert len(set(colour.values())) > 0.5 * len(set(families.values()))
+    assert len(set(colour.values())) > 0.5 * len(set(lineages.values()))
     assert layer.colormap.map(np.array([0]))[0][3] == 0
     # It lies below the lines and what one points at, and is no cells to choose.
     order = [viewer.layers.index(find_role(viewer.layers, r)) for r in ("coloured", "events")]
@@ -292,5 +294,5 @@ def test_the_explorer(opened, hand, viewer, qtbot, tmp_path, monkeypatch):
     steps_that_float_are_those_of_the_window(opened, viewer, qtbot, monkeypatch)
     what_comes_of_a_button_is_in_view(opened, qtbot, tmp_path)
     rows_and_cells_are_linked(opened, hand, viewer, qtbot)
-    cells_have_the_colours_of_their_families(opened, viewer, qtbot)
+    cells_have_the_colours_of_their_lineages(opened, viewer, qtbot)
     trees_plots_and_colours(opened, viewer, qtbot)

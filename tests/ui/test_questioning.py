@@ -179,7 +179,7 @@ def test_random_questions_are_noted_as_such_and_none_comes_twice(asked):
         asked.annotator.accept()
     assert len(set(seen)) == len(seen)
     assert sum(a.source == RANDOM for a in asked.questions.active.counted) == 2
-    told = "2 random questions so far: too few to say how accurate it is."
+    told = "2 random questions so far: at least 8 are needed to say how accurate it is."
     assert told in asked.questions.report
     # Measured again, as after painting, it goes on.
     asked.session.tracker.measure()

@@ -112,7 +112,7 @@ def the_queue_goes_on_while_it_learns(asked, hand, viewer, qtbot, *_):
     asked.widget.open_step(2)
     train = asked.widget.train
     assert "9 questions answered" in train.verdict.text()
-    assert "too few to say how accurate it is" in train.verdict.text()
+    assert "at least 8 are needed to say how accurate it is" in train.verdict.text()
     assert not train.plot.isVisible()
     known = estimate_accuracy(np.zeros(40), np.ones(40), np.zeros(40))
     asked.session.questions.active.curve |= {30: known, 40: known}

@@ -46,7 +46,7 @@ from bridgetrack.models.shipped import shipped_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin
-from bridgetrack.training.estimate import ErrorEstimate
+from bridgetrack.training.estimate import FEWEST, ErrorEstimate
 from bridgetrack.training.fit import Learned, Objective, errors_of, learn
 from bridgetrack.training.options import TrainingOptions, default_lambda
 from bridgetrack.training.tracking_model import TrackingModel
@@ -320,13 +320,12 @@ class ActiveSession:
             words.append(f"Events less than 90 % certain: at most {self.last.doubtful:,}.")
         elif self.last is not None:
             words.append("Every event is at least 90 % certain.")
-        if estimate is None:
-            words.append("An estimate of accuracy appears after the first random questions.")
-        elif estimate.says_something:
+        if estimate is not None and estimate.says_something:
             words.append(sentence(estimate.words))
         else:
-            few = plural(estimate.n_annotations, "random question")
-            words.append(f"{few} so far: too few to say how accurate it is.")
+            few = plural(0 if estimate is None else estimate.n_annotations, "random question")
+            least = f"at least {FEWEST} are needed to say how accurate it is"
+            words.append(f"{few} so far: {least}.")
         return " ".join([*words, sentence(advice(counted, estimate))])
 
 

@@ -14,6 +14,7 @@ which the estimate weighs out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from bridgetrack.active.suggestion import Suggestion, SuggestOptions
 from bridgetrack.annotations.anchor import event_refs
-from bridgetrack.annotations.annotation import NOUN, EventRef, Kind, Slot
+from bridgetrack.annotations.annotation import FATE, HISTORY, EventRef, Kind, Slot
 from bridgetrack.arrays import Array, Index, Mask
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.hypotheses.events import Event, Events
@@ -275,13 +276,13 @@ def _chosen_at(scene: Scene, beliefs: Beliefs, slots: Index) -> Index:
     return here.indices.astype(np.int64)
 
 
-def _reason(kind: Event, margin: float, kinds: Array) -> str:
+def _reason(kind: Event, margin: float, kinds: Array, words: Mapping[Event, str]) -> str:
     """Why an event is asked about, in plain words."""
     other = kinds.copy()
     other[kind] = 0.0
     rival = Event(int(np.argmax(other)))
     if other[rival] > 0.2:
-        return f"it may be {NOUN[rival][0]} instead"
+        return f"perhaps it {words[rival]} instead"
     if margin < 0.5:
         return "another event explains the cell nearly as well"
     return "it is the least certain event left"
@@ -295,13 +296,15 @@ def _suggestion(scene: Scene, beliefs: Beliefs, column: int, slot: int, random: 
     found = [one for one in found if not one.excluded]
     margin, event = float(beliefs.margin[column]), found[0].event
     reason = "drawn at random from all cells, to know how accurate the tracking is"
+    name = slot_name(scene, slot)
     if not random:
-        reason = _reason(event.event, margin, beliefs.kinds[slot])
+        words = HISTORY if name[0] == "history" else FATE
+        reason = _reason(event.event, margin, beliefs.kinds[slot], words)
     return Suggestion(
         event=event,
         alternatives=tuple(one.event for one in found[1:]),
         beliefs=tuple(one.confidence for one in found),
-        slot=slot_name(scene, slot),
+        slot=name,
         hypothesis=column,
         margin=margin,
         reason=reason,

@@ -270,7 +270,7 @@ FATE = {
     Event.MERGE: "merges with another cell",
     Event.APPEAR: "appears",
     Event.DISAPPEAR: "leaves",
-    Event.SKIP: "is not segmented in some frames",
+    Event.SKIP: "reappears after some frames",
     Event.FALSE: "is not a cell",
 }
 """Words of an event for its earlier cell."""
@@ -281,7 +281,7 @@ HISTORY = {
     Event.DIVIDE: "is a daughter",
     Event.SPLIT: "is a piece of a split cell",
     Event.MERGE: "contains two merged cells",
-    Event.SKIP: "was not segmented in some frames",
+    Event.SKIP: "was last seen some frames before",
 }
 """Words of an event for its later cell."""
 
@@ -317,10 +317,7 @@ _BETWEEN = {
     Event.DIVIDE: ("divides into {after}", "is a daughter of {before}"),
     Event.SPLIT: ("is split by the segmentation into {after}", "is a piece of {before}"),
     Event.MERGE: ("merges ({before} become {after})", "contains {before}, merged"),
-    Event.SKIP: (
-        "is not segmented in some frames and then is {after}",
-        "was not segmented in some frames and was {before} before",
-    ),
+    Event.SKIP: ("reappears as {after} after some frames", "was {before} some frames before"),
 }
 """Words of events between cells, for an earlier and for a later cell."""
 
@@ -331,10 +328,10 @@ def short_words(event: EventRef, history: bool, name: Name = by_label) -> str:
         return FATE[event.event]
     first, then = [name(c) for c in event.sources], [name(c) for c in event.targets]
     before, after = " and ".join(first), " and ".join(then)
+    if first == then and event.event == Event.MOVE:
+        return "was already there" if history else "continues"
     if first == then:
-        if event.event == Event.MOVE:
-            return "was already there" if history else "continues"
-        before, after = "there", "there again"
+        return (HISTORY if history else FATE)[event.event]
     return _BETWEEN[event.event][history].format(before=before, after=after)
 
 

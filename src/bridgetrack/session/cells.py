@@ -111,7 +111,7 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
     called = [name(c) for c in sisters]
     if called == [name(c) for c in event.sources]:
         # The mother's track goes on as the sister so far; its number twice would say nothing.
-        what = "is a sister of" if event.event == Event.DIVIDE else "is one cell with"
+        what = "is a sister of" if event.event == Event.DIVIDE else "is part of the same cell as"
         return f"{what} {called[0]} in frame {sisters[0].frame}"
     return f"{words}, together with {' and '.join(called)}"
 

@@ -155,7 +155,7 @@ class SampleCheck:
         tracking = self._movie.tracking
         if tracking is None:
             return
-        if not self._looked_for:
+        if not self._looked_for and self.sample is None:
             self.sample = judged_sample(self._movie.project.path, tracking.tracks)
         self._looked_for = True
         self.holds = self.sample is not None and self.sample.holds_for(tracking.tracks)

@@ -123,12 +123,12 @@ class Edits:
         self._verify({track}, f"track {self._session.names(cell)}")
         return True
 
-    def verify_family(self, cell: CellRef) -> None:
-        """Confirm all that happens to the family of a cell."""
+    def verify_lineage(self, cell: CellRef) -> None:
+        """Confirm all that happens to the lineage of a cell."""
         nodes = self._tracking().tracks.nodes
-        family = nodes.loc[nodes["track_id"] == self._track(cell), "lineage_id"].iloc[0]
-        tracks = set(nodes.loc[nodes["lineage_id"] == family, "track_id"].tolist())
-        self._verify(tracks, f"the family of {self._session.names(cell)}, {len(tracks)} tracks")
+        lineage = nodes.loc[nodes["track_id"] == self._track(cell), "lineage_id"].iloc[0]
+        tracks = set(nodes.loc[nodes["lineage_id"] == lineage, "track_id"].tolist())
+        self._verify(tracks, f"the lineage of {self._session.names(cell)}, {len(tracks)} tracks")
 
     def _verify(self, tracks: set[int], called: str) -> None:
         answers = [(Kind.CONFIRM, event) for event in self._events_of(tracks)]

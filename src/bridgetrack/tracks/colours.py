@@ -73,7 +73,7 @@ def paint(shades: Array, palette: str) -> Array:
 
 def colourings(tracks: Tracks) -> dict[str, str]:
     """The quantities by which tracks can be coloured, with their words."""
-    known = {name: name for name in ("family", "certainty", "track", "generation")}
+    known = {name: name for name in ("lineage", "certainty", "track", "generation")}
     numbers = (*cell_features(tracks), *_OF_TRACKS)
     return known | {name: title_of(name, tracks.geometry) for name in numbers}
 
@@ -83,7 +83,7 @@ def title_of(name: str, geometry: Geometry) -> str:
     return titles(geometry).get(name, name).replace("_", " ")
 
 
-def colouring(tracks: Tracks, by: str = "family") -> Colouring:
+def colouring(tracks: Tracks, by: str = "lineage") -> Colouring:
     """Colour tracks by one of `colourings`; raises an `InputError` if it is none of them."""
     known = colourings(tracks)
     if by not in known:
@@ -92,9 +92,9 @@ def colouring(tracks: Tracks, by: str = "family") -> Colouring:
     seen = cells_by_track(tracks) if along else sights(tracks)
     track_id = seen["track_id"].to_numpy(dtype=np.int64)
     palette, low, high = "names", np.nan, np.nan
-    if by in ("family", "track"):
+    if by in ("lineage", "track"):
         # By the first cell: numbers of lineages change if another one is added or removed.
-        name = "lineage_id" if by == "family" else "track_id"
+        name = "lineage_id" if by == "lineage" else "track_id"
         first = tracks.nodes.sort_values(["frame", "label"]).drop_duplicates(name)
         marks = first["label"] + _APART * first["frame"]
         marks = marks.set_axis(first[name]).reindex(seen[name])

@@ -116,7 +116,7 @@ def cell_cycles(tracks: Tracks) -> CellCycles:
             f"mean duration [{unit}]": lived.mean(),
             f"standard deviation [{unit}]": lived.std(),
             f"median {growth}": groups[growth].median(),
-            f"median {speed}": groups[speed].median(),
+            f"median {speed.removeprefix('mean_')}": groups[speed].median(),
         }
     ).reset_index()
     return CellCycles(cycles, survival(duration, divides), generations, unit)

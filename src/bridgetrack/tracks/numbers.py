@@ -107,7 +107,7 @@ class TrackNumbers:
     tracks: Tracks
     table: pd.DataFrame  # one row per track, see `track_table`
     cells: pd.DataFrame  # one row per track and frame, see `cells_by_track`
-    trees: Lineages  # all families laid out
+    trees: Lineages  # all lineages laid out
 
     @property
     def features(self) -> dict[str, str]:

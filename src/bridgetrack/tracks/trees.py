@@ -128,15 +128,15 @@ def _places(table: pd.DataFrame, links: pd.DataFrame) -> Array:
     first = links.drop_duplicates("child")  # the parent under which a track stands
     for child, parent in first[["child", "parent"]].to_numpy(dtype=np.int64).tolist():
         children.setdefault(parent, []).append(child)
-    family = table["lineage_id"].to_numpy()
+    lineage = table["lineage_id"].to_numpy()
     roots = np.setdiff1d(np.arange(len(table)), first["child"])
-    roots = roots[np.argsort(family[roots], kind="stable")]
+    roots = roots[np.argsort(lineage[roots], kind="stable")]
     place = np.full(len(table), np.nan)
     free, last = 0.0, None
     for root in roots.tolist():
-        if last is not None and family[root] != last:
+        if last is not None and lineage[root] != last:
             free += _APART
-        last = family[root]
+        last = lineage[root]
         stack = [(root, False)]
         while stack:
             track, done = stack.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ HARDER = 0.02
 
 _WIDEST = 0.4
 """Width of the interval up to which an estimate is shown."""
+
+FEWEST = math.ceil(math.log(0.025) / math.log(1.0 - _WIDEST))
+"""Answers of which the interval is as narrow where all are right."""
 
 
 @dataclass(frozen=True)

@@ -210,10 +210,11 @@ class AnnotatePanel(Panel):
         self.frames = self.add(FrameStrip(self.questions.name))
         self.frames.picked.connect(self.state.canvas.show_asked)
         self.choices = self.add(self._choices())
-        words = {"accept": "Yes", "reject": "No", "unsure": "Unsure"}
+        words = {"accept": "Yes", "reject": "No", "unsure": "Cannot tell"}
         self.actions = {name: self.key_button(name, said) for name, said in words.items()}
         self.stop = self.key_button("cancel", "Stop")
-        self.add(row(*self.actions.values(), self.stop))
+        answers = self.add(row(*self.actions.values(), self.stop))
+        answers.setStyleSheet("QPushButton { padding-left: 2px; padding-right: 2px; }")  # narrow
         self.next = self.key_button("suggest", "Next doubtful event")
         self.undo = self.key_button("undo", "Undo")
         self.redo = self.key_button("redo", "Redo")
@@ -403,7 +404,7 @@ class AnnotatePanel(Panel):
 
 _INSTEAD = (
     "Click it or press its number. If it is not listed, use the buttons below (C, Y, L, A, F). "
-    "Not sure: U. Wrong masks: K, J, N, E, O."
+    "Cannot tell: U. Wrong masks: K, J, N, E, O."
 )
 
 

@@ -201,7 +201,7 @@ class Annotator:
         return row if seen else -1
 
     def _pick(self, row: int, shift: bool = False) -> None:
-        """Take a cell, or with Shift all of its track or family, for what the mode is about."""
+        """Take a cell, or with Shift all of its track or lineage, for what the mode is about."""
         if self.finder is None:
             return
         cell, edits, mode = self.finder.ref(row), self._session.edits, self.picking.mode
@@ -212,7 +212,7 @@ class Annotator:
             if mode == Mode.FALSE:
                 edits.delete(cell)
             elif shift:
-                edits.verify_family(cell)
+                edits.verify_lineage(cell)
             else:
                 edits.verify(cell)
         self._refresh()

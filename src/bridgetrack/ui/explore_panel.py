@@ -1,4 +1,4 @@
-"""The panel Tracks: the table, family trees, plots and cell cycles, with one choice of tracks."""
+"""The panel Tracks: the table, lineage trees, plots and cell cycles, with one choice of tracks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 _FIRST = (
     "track_id", "lineage_id", "generation", "certainty", "verified", "divisions", "ends_in",
 )  # fmt: skip
-_HEADS = {"track_id": "track", "lineage_id": "family", "parent_id": "comes from"}
+_HEADS = {"track_id": "track", "lineage_id": "lineage", "parent_id": "comes from"}
 
 
 class TrackModel(QAbstractTableModel):
@@ -190,7 +190,7 @@ class ExplorePanel(Panel):
         self.list.picked.connect(self._on_listed)
         self.tree.picked.connect(self._on_branch)
         self.tabs.addTab(self.list, "Table")
-        self.tabs.addTab(self.tree, "Family trees")
+        self.tabs.addTab(self.tree, "Lineage trees")
         self.tabs.addTab(self._plots(), "Plots")
         self.tabs.addTab(self._cycles(), "Cell cycle")
         self.tabs.currentChanged.connect(lambda _: self._show())

@@ -37,7 +37,7 @@ LOOKS = {
     Event.MERGE: Look("#009e73", "diamond", "◆", "Merges"),
     Event.APPEAR: Look("#f0e442", "triangle_up", "▲", "Appears"),
     Event.DISAPPEAR: Look("#d55e00", "triangle_down", "▼", "Leaves"),
-    Event.SKIP: Look("#0072b2", "square", "■", "Missed in some frames"),
+    Event.SKIP: Look("#0072b2", "square", "■", "Reappears"),
     Event.FALSE: Look("#bbbbbb", "x", "✕", "Not a cell"),
 }
 
@@ -61,7 +61,7 @@ def rgba(colour: str, opacity: float = 1.0) -> tuple[float, float, float, float]
     return r, g, b, opacity
 
 
-USUAL = "family"
+USUAL = "lineage"
 
 
 class Looks:
@@ -92,7 +92,7 @@ class Looks:
             self.colour_changed.emit()
 
     def colouring(self, tracks: Tracks) -> Colouring:
-        """The colours of some tracks; by family where they lack what was chosen."""
+        """The colours of some tracks; by lineage where they lack what was chosen."""
         made = self._made
         by = self.colour if self.colour in colourings(tracks) else USUAL
         if made is None or made[0] is not tracks or made[1].by != by:
@@ -108,9 +108,9 @@ class ColourBox(QComboBox):
         self._looks = looks
         fitted(self)
         self.setToolTip(
-            "Colours of tracks, cells and family trees; for certainty, orange is doubtful"
+            "Colours of tracks, cells and lineage trees; for certainty, orange is doubtful"
         )
-        self.offer({"family": "family", "certainty": "certainty"})
+        self.offer({"lineage": "lineage", "certainty": "certainty"})
         self.currentIndexChanged.connect(lambda k: looks.colour_by(str(self.itemData(k))))
 
     def offer(self, known: Mapping[str, str]) -> None:

@@ -47,7 +47,7 @@ class Mode(Enum):
     VERIFY = (
         "", "Verify track",
         "Click a cell to verify and lock its track; click again to unlock it. Shift+click: the "
-        "whole family.",
+        "whole lineage.",
     )  # fmt: skip
     CUT = (
         "K", "Two cells",

@@ -1,4 +1,4 @@
-"""Plots in panels: numbers of tracks, family trees, accuracy by answers."""
+"""Plots in panels: numbers of tracks, lineage trees, accuracy by answers."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ _BINS = 48
 
 
 class TreePlot(Plot):
-    """Families side by side; time runs down. Emits `picked` (track, frame)."""
+    """Lineages side by side; time runs down. Emits `picked` (track, frame)."""
 
     picked = Signal(int, int)
 
@@ -147,7 +147,7 @@ class TreePlot(Plot):
         self._legend: pg.ColorBarItem | None = None
 
     def show_trees(self, drawn: Lineages | None, colours: Colouring | None) -> None:
-        """Draw families, or nothing; the view stays where the same are drawn again."""
+        """Draw lineages, or nothing; the view stays where the same are drawn again."""
         same = drawn is not None and self.drawn is not None and _alike(drawn, self.drawn)
         for item in (*self._curves, *self._marks):
             self.removeItem(item)

@@ -31,7 +31,7 @@ TRACKS, COLOURED = "tracks", "coloured"
 _SHADE = "colour"
 """Feature of the tracks that they are coloured by."""
 
-_SHOWING = "show tracks"
+SHOWING = "show tracks"
 """Name of the background work: what the layers are to show."""
 
 
@@ -120,7 +120,7 @@ class ResultLayers:
     def _follow(self) -> None:
         """Show the layers, or bring them up to date."""
         session, viewer = self._session, self._viewer_ref()
-        session.cancel(_SHOWING)
+        session.cancel(SHOWING)
         tracking = session.tracking
         cells = None if session.movie is None else session.movie.layers[1]
         if not self._wanted or viewer is None or tracking is None or cells is None:
@@ -131,7 +131,7 @@ class ResultLayers:
             if cells in viewer.layers:
                 self._draw(viewer, cells, found)
 
-        session.run(_SHOWING, lambda: _prepared(tracking, self._looks, frame), draw)
+        session.run(SHOWING, lambda: _prepared(tracking, self._looks, frame), draw)
 
     def _draw(self, viewer: Any, cells: Any, found: _Shown) -> None:
         before, self._shown = self._shown, found

@@ -49,7 +49,7 @@ class TrackPanel(Panel):
         self.unclear = self.add(UnclearBox(self))
         self.colour = ColourBox(self.state.looks)
         self.explore = button(
-            "Table and plots…", "All tracks below the image, with family trees and plots",
+            "Table and plots…", "All tracks below the image, with lineage trees and plots",
             self.open_explorer,
         )  # fmt: skip
         self.check = CheckBox(self)

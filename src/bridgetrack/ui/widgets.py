@@ -141,7 +141,7 @@ def button(
 ) -> QPushButton:
     """A button with its tooltip, and its key on the image where it has one."""
     name = {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
-    made = QPushButton(f"{words}  [{name}]" if name else words)
+    made = QPushButton(f"{words} [{name}]" if name else words)
     made.setToolTip(f"{tip} (key {name})" if name else tip)
     made.setCheckable(checkable)
     made.clicked.connect(lambda _=False: act())

@@ -21,8 +21,9 @@ from bridgetrack.pipeline.project import Outcome
 from bridgetrack.session.project import saving
 from bridgetrack.ui.annotate_panel import AnnotatePanel
 from bridgetrack.ui.file_menu import layers_of, masks_of, table_of
-from bridgetrack.ui.layers import LayerData
+from bridgetrack.ui.layers import LayerData, find_role
 from bridgetrack.ui.panel import Panel, WorkBar
+from bridgetrack.ui.result_layers import SHOWING, TRACKS
 from bridgetrack.ui.segment_panel import SegmentPanel
 from bridgetrack.ui.track_panel import TrackPanel
 from bridgetrack.ui.train_panel import TrainPanel
@@ -186,6 +187,9 @@ class WorkflowPanel(Panel):
             return "These cells cannot be tracked. Choose others in step 1, or find cells there."
         if session.tracking is None:
             return "The cells are being measured; this takes a moment."
+        drawn = find_role(self.state.viewer.layers, TRACKS) is not None
+        if step == 3 and session.busy(SHOWING) and not drawn:
+            return "The tracks are being drawn; this takes a moment."
         masks = 0 if session.masks is None else len(session.masks.answers)
         if step == 0 and session.model.name != SHIPPED:
             used = f"The model in use is “{session.model.name}”; step 3 changes it."
@@ -217,7 +221,7 @@ def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
     if step == 0:
         return "Ready. Next: answer some questions in step 2, or see the tracks in step 4."
     if step == 1 and answers < ENOUGH:
-        return f"{answers} of about {ENOUGH} answers{besides}; mix easy and hard ones. Then train."
+        return f"{answers} of about {ENOUGH} answers{besides}; then train in step 3."
     if step == 1:
         return f"{answers} answers{besides}: enough to train in step 3; more improve the model."
     if step == 2 and trained is not None:
