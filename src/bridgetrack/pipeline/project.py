@@ -323,9 +323,9 @@ def load_project(path: str | os.PathLike[str]) -> Project:
 
 
 def judged_sample(project: Path | None, tracks: Tracks) -> Sample | None:
-    """What was judged of these tracks, where the folder of a project holds it; else None."""
+    """The judged sample of these tracks, if a project's folder holds one; else None."""
     folder = None if project is None else folder_of(project)
-    with suppress(InputError):  # there is none, or one of tracks that are no more
+    with suppress(InputError):  # there is none, or one of tracks that do not exist any more
         return None if folder is None else read_sample(folder / SAMPLE, tracks)
     return None
 

@@ -1,4 +1,4 @@
-"""Named work beside the window, which says how far it is and what went wrong."""
+"""Named background work, which reports its progress and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Report = Callable[[Any], None]
 
 
 class BackgroundWork:
-    """Does named work at once, in the calling thread; that of the window does it in others.
+    """Does named work at once, in the calling thread; the version of the window uses other threads.
 
     A name runs once at a time, and only its latest start reports back.
 
@@ -33,7 +33,7 @@ class BackgroundWork:
 
     def __init__(self) -> None:
         self.words_of: Callable[[Annotation], str] = str  # of an answer that is named to people
-        # What is under way: set to stop it, and what it is in words.
+        # Work under way: an event that stops it, and its words.
         self._active: dict[str, tuple[Event, str]] = {}
 
     def run(
@@ -45,9 +45,8 @@ class BackgroundWork:
         *,
         what: str = "",
     ) -> None:
-        """Do work; what ran under this name before is cancelled and its result dropped.
-
-        `what` names it to people where it ends before it is done.
+        """Do work; earlier work of this name is cancelled and its result dropped. `what` names it
+        in the message if it ends before it is done.
         """
         if name in self._active:
             self._active[name][0].set()
@@ -95,7 +94,7 @@ class BackgroundWork:
             failed(error)
 
     def cancel(self, name: str) -> None:
-        """End named work at once as far as anybody can see."""
+        """End named work; no more reports of it arrive."""
         if name in self._active:
             stopped, _ = self._active.pop(name)
             stopped.set()
@@ -103,7 +102,7 @@ class BackgroundWork:
 
     @property
     def unfinished(self) -> list[str]:
-        """What is under way, in words."""
+        """Work under way, in words."""
         return list(dict.fromkeys(what for _, what in self._active.values() if what))
 
     def close(self) -> None:
@@ -116,16 +115,16 @@ class BackgroundWork:
         return any(name in self._active for name in names)
 
     def tell(self, error: Exception) -> None:
-        """Tell people of an error; where nobody listens (in a script), it is raised."""
+        """Show an error; if nobody listens (in a script), raise it."""
         if not len(self.message):
             raise error
         words = error.words(self.words_of) if isinstance(error, ContradictionError) else str(error)
-        # A movie without a file is called an array, which says nothing in a window.
+        # A movie without a file is called an array, which means nothing in a window.
         self.message.emit("error", words.removeprefix(f"{Movie.source}: "))
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Errors for people that come up inside are told."""
+        """Show errors that occur inside."""
         try:
             yield
         except BridgetrackError as error:

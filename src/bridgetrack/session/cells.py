@@ -1,4 +1,4 @@
-"""What cells are called, what may happen to them, questions in such words, and where cells are."""
+"""Names of cells, their possible events, the words of questions, and finding cells by position."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class CellNames:
             return 0, ""
         try:
             row = self._tracking.scene.detections.row_of(*cell.cell)
-        except InputError:  # an answer about a cell that is gone
+        except InputError:  # an answer about a cell that does not exist any more
             return 0, ""
         track, letters = self._of_row
         return int(track[row]), letters.get(row, "")
 
     def __call__(self, cell: CellRef) -> str:
-        """What a cell is called."""
+        """Name of a cell."""
         if self._tracking is None:
             return by_label(cell)
         track, letter = self._found(cell)
         if not track:
-            # Labels are other numbers than those of tracks, which stand in the same sentence.
+            # Labels are not the numbers of tracks, which may occur in the same sentence.
             return f"{by_label(cell)} (no track)"
         return f"#{track}{letter}{'✓' if track in self._verified else ''}"
 
@@ -94,7 +94,7 @@ def question_words(asked: Suggestion, name: Name = by_label) -> str:
 
 
 def instead_words(asked: Suggestion, name: Name = by_label) -> str:
-    """What is asked after a no."""
+    """The question after a no."""
     cell = f"{name(asked.asked)} in frame {asked.asked.frame}"
     if asked.slot[0] == "history":
         return f"Where does {cell} come from instead?"
@@ -117,7 +117,7 @@ def choice_words(event: EventRef, asked: Suggestion, name: Name = by_label) -> s
 
 
 def step_words(change: AnswerChange, words_of: Callable[[Annotation], str]) -> str:
-    """What a step changed; `words_of` says one answer about an event in words."""
+    """The change made by a step, in words; `words_of` describes one answer about an event."""
     events = change.added or change.removed
     masks = change.masks_added or change.masks_removed
     frames = {answer.frame for answer in masks}
@@ -138,7 +138,7 @@ def step_words(change: AnswerChange, words_of: Callable[[Annotation], str]) -> s
 
 
 def proposals(tracking: Tracking, row: int, *, limit: int = 6) -> list[Proposal]:
-    """What can happen to the cell of a row, as `ranked`; nothing in the last frame."""
+    """Possible events of the cell of a row, as `ranked`; none in the last frame."""
     scene, problem = tracking.scene, tracking.scene.problem
     slot = int(np.searchsorted(scene.slots, row))
     if slot == len(scene.slots) or scene.slots[slot] != row:
@@ -226,7 +226,8 @@ def _border(mask: Mask) -> Mask:
 
 
 def shown_diameter(detections: Detections) -> float:
-    """Diameter in pixels to draw cells at; half the usual distance where a table knows no sizes."""
+    """Diameter in pixels at which cells are drawn; half the usual distance if no sizes are
+    known."""
     if not len(detections):
         return 10.0
     usual = float(np.median(cell_diameters(detections)) / np.mean(detections.geometry.scale[-2:]))

@@ -1,4 +1,4 @@
-"""How accurate the tracks are: a sample of events to be judged."""
+"""The accuracy of the tracks, by a sample of events to be judged."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class SampleCheck:
 
     def __init__(self, movie: Session) -> None:
         self._movie = movie
-        self.sample: Sample | None = None  # what was drawn last, with its verdicts
+        self.sample: Sample | None = None  # the last sample, with its verdicts
         self.running = False  # whether its events are asked about now
-        self.holds = False  # whether the present tracks are those that it was drawn from
+        self.holds = False  # whether it was drawn from the present tracks
         self._looked_for = False  # in the project, as soon as there were tracks
         movie.movie_changed.connect(self._forget)
         movie.scene_changed.connect(self._forget)
@@ -46,7 +46,7 @@ class SampleCheck:
 
     @property
     def path(self) -> Path | None:
-        """Where the sample is kept: in the project's folder; None where all is in memory."""
+        """File of the sample, in the project's folder; None if everything is in memory."""
         folder = self._movie.project.path
         return None if folder is None else folder / SAMPLE
 
@@ -58,7 +58,7 @@ class SampleCheck:
 
     @property
     def words(self) -> str:
-        """How far it is, or the sentence that came of it."""
+        """Its progress, or the resulting sentence."""
         sample = self.sample
         if sample is None:
             return ""
@@ -96,14 +96,14 @@ class SampleCheck:
         self._keep(sample)
 
     def stop(self) -> None:
-        """Ask no more for now; what was said stays."""
+        """Stop asking for now; the verdicts are kept."""
         if self.running:
             self.running = False
             self.changed.emit()
             self.ended.emit()
 
     def next(self) -> Suggestion | None:
-        """The next event that nobody has looked at."""
+        """The next event without a verdict."""
         sample = self.sample
         if sample is None or not sample.left:
             return None
@@ -116,7 +116,7 @@ class SampleCheck:
         return Suggestion(event, slot, reason, random=True, number=number)
 
     def judge(self, asked: Suggestion, kind: Kind) -> None:
-        """Note what somebody saw.
+        """Record a verdict.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class SampleCheck:
         self.changed.emit()
 
     def _resume(self) -> None:
-        """Take up what was said of these tracks when the movie was open before."""
+        """Take over verdicts on these tracks from when the movie was open before."""
         tracking = self._movie.tracking
         if tracking is None:
             return

@@ -1,7 +1,7 @@
-"""What people say of events and of whole tracks: each act is one step, which Undo takes back.
+"""Answers about events and whole tracks: each action is one step, which can be undone.
 
-The solver keeps what is confirmed, training learns from it, and what a verified track rests on is
-locked against other answers.
+The solver keeps confirmed events, training learns from them, and answers that a verified track
+rests on are locked against others.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Edits:
         seconds: float | None = None,
         named: str | None = None,
     ) -> None:
-        """Write an answer down in place of those that it contradicts, and say it back."""
+        """Save an answer in place of those that it contradicts, and show it."""
         session = self._session
         if session.answers is None:
             return
@@ -79,7 +79,7 @@ class Edits:
             session.message.emit("info", told)
 
     def note_all(self, said: Sequence[Answer], source: str, told: str) -> None:
-        """Write answers down as one step, in place of those that they contradict, and say so."""
+        """Save answers as one step, in place of those that they contradict, and show this."""
         session = self._session
         if session.answers is not None:
             before = session.answers.history
@@ -89,7 +89,7 @@ class Edits:
             session.message.emit("info", f"{told}{same}{_in_place_of(replaced)}")
 
     def remove(self, answers: Iterable[Annotation | MaskAnswer]) -> None:
-        """Take answers about events and about masks back, as one step."""
+        """Remove answers about events and about masks, as one step."""
         store, answers = self._session.answers, list(answers)
         events = tuple(a for a in answers if isinstance(a, Annotation))
         said = tuple(a for a in answers if isinstance(a, MaskAnswer))
@@ -112,9 +112,8 @@ class Edits:
     # ------------------------------------------------------------------ tracks
 
     def verify(self, cell: CellRef) -> bool:
-        """Confirm all that happens to the track of a cell; where it was verified, release it.
-
-        Returned is whether it is verified now.
+        """Confirm all events of the track of a cell; if it was verified, undo that. Returns whether
+        it is verified now.
         """
         tracking, track = self._tracking(), self._track(cell)
         if track in verified_tracks(tracking.tracks):
@@ -136,7 +135,7 @@ class Edits:
         self.note_all(answers, VERIFIED, told)
 
     def _release(self, track: int) -> None:
-        """Take back that a track is verified; single answers about it stay."""
+        """Undo that a track is verified; single answers about it stay."""
         store = self._session.answers
         assert store is not None
         keys = {event.key for event in self._events_of({track})}
@@ -160,9 +159,8 @@ class Edits:
         self.note_all(answers, _EDIT, f"Saved: {words}.")
 
     def take_over(self, path: Path) -> None:
-        """Read tracks of this movie from a file or folder; what differs from ours are answers.
-
-        See `read_tracks` for what is read, and `compare_tracks` for what is said.
+        """Read tracks of this movie from a file or folder; differences from ours become answers.
+        See `read_tracks` for the formats, and `compare_tracks` for the answers.
         """
         scene, chosen = self._tracking().scene, self._tracking().solution.chosen
 
@@ -223,6 +221,6 @@ class Edits:
 
 
 def _in_place_of(replaced: int) -> str:
-    """What is told where an answer takes the place of earlier ones."""
+    """Message about earlier answers that were replaced."""
     many = f"{replaced} earlier answers" if replaced > 1 else "an earlier answer"
     return f" It replaces {many}." if replaced else ""

@@ -1,4 +1,4 @@
-"""The masks of the open movie: mended by clicks, each change kept as an answer."""
+"""The masks of the open movie: corrected by clicks, each change kept as an answer."""
 
 from __future__ import annotations
 
@@ -40,34 +40,33 @@ class MovieMasks:
     """The label movie of a session with the answers about its masks.
 
     Changes are written into the array that its labels show, where there is one, else kept in
-    memory beside them. What cannot be done is refused by an `InputError`, what cannot be written
-    down by an `OutputError`; then nothing has changed. The store holds all changes.
+    memory beside them. Raises an `InputError` if something cannot be done and an `OutputError` if
+    it cannot be saved; then nothing has changed. The store holds all changes.
     """
 
     def __init__(self, session: Session, movie: MovieAndCells, store: AutosavingStore) -> None:
         assert movie.labels is not None
         self._session, self._movie, self._store = session, movie, store
         self.labels = movie.labels  # the segmentation with all changes
-        # What the movie and the answers about its masks taught last; None where nothing is known.
+        # The score learned last from the movie and the answers about its masks, or None.
         self.learned = None if movie.found is None else movie.found.learned
         self._edited: EditedFrames | None = None
         self._settings: SegmentationSettings | None = None
 
     @property
     def answers(self) -> MaskAnswers:
-        """What was said of the masks."""
+        """The answers about the masks."""
         return self._store.masks
 
     @property
     def has_image(self) -> bool:
-        """Whether there is a movie to choose other masks by."""
+        """Whether there is an image, from which other masks can be chosen."""
         return self._movie.image is not None
 
     def restore(self) -> tuple[set[int], int]:
-        """Make the changes anew that were made before the movie was opened.
-
-        Returned are the frames changed, and in how many others the masks are neither those before
-        nor what the answers say; these stay as they are.
+        """Repeat the changes made before the movie was opened. Returns the frames changed, and in
+        how many others the masks are neither those before nor those after the answers; these stay
+        unchanged.
         """
         changes, lost = changes_again(self.labels, self.answers)
         for t, (pixels, after) in changes.items():
@@ -84,7 +83,8 @@ class MovieMasks:
     # ------------------------------------------------------------------ mending
 
     def site(self, t: int) -> MendSite:
-        """A frame, ready to be mended, by what the movie taught where that is known."""
+        """A frame whose masks can be corrected, with the score learned from the movie if there is
+        one."""
         if not 0 <= t < self.labels.n_frames:
             raise InputError(
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
@@ -102,7 +102,8 @@ class MovieMasks:
         )  # fmt: skip
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
-        """What cells were found with; what that leaves open is decided by them and by a frame."""
+        """The settings with which cells were found; missing ones are estimated from the cells and a
+        frame."""
         width = shown_diameter(detections)
         found = (self._movie.found and self._movie.found.settings) or SegmentationSettings()
         # cells at the edge are left out where cells are found, not where somebody points at one
@@ -135,12 +136,12 @@ class MovieMasks:
         return said
 
     def _keep(self, said: list[MaskAnswer]) -> None:
-        """Write changes down, unless the number of a cell cannot be stored."""
+        """Save changes, unless the number of a cell cannot be stored."""
         self._refuse_above(max(label for each in said for label in (0, *each.labels)))
         self._store.edit(AnswerChange(masks_added=self.answers.next_for(said)))
 
     def _refuse_above(self, highest: int) -> None:
-        """Refuse a number that the labels have no place for."""
+        """Refuse a number that the type of the labels cannot hold."""
         dtype = self.labels.array.dtype
         limit = np.iinfo(dtype).max if dtype.kind in "iu" else 2**24
         if highest > limit:
@@ -152,7 +153,7 @@ class MovieMasks:
     def refuse_locked(
         self, changes: Iterable[MaskAnswer], going: Collection[Annotation] = ()
     ) -> None:
-        """Complain where masks would change that a verified track rests on.
+        """Raise an error if masks would change that a verified track rests on.
 
         Answers that are `going` at the same time do not count.
         """
@@ -178,10 +179,9 @@ class MovieMasks:
         return (a for a in self._store.annotations if any(map(concerned, a.cells)))
 
     def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
-        """Make what a step changes in the masks, where they are what it begins with.
-
-        What later answers changed stays, so that the step back changes no more than the step did.
-        Returned are the frames that changed, and whether all was as it must be.
+        """Apply the changes of a step to the masks that still have their labels before it. Pixels
+        changed by later answers stay, so that undoing changes no more than the step did. Returns
+        the frames that changed, and whether all changes could be made.
         """
         steps = [*(a.inverse for a in reversed(change.masks_removed)), *change.masks_added]
         ids, frames, done = {a.id for a in steps}, set(), True
@@ -203,9 +203,8 @@ class MovieMasks:
     # ------------------------------------------------------------------ choosing again
 
     def said(self) -> Steps[MaskAnswers]:
-        """All that was said of the masks until now, also by answers about events.
-
-        Every frame that was answered is looked at, where it is asked for.
+        """All answers about the masks so far, also those that follow from events. Frames with
+        answers about events are read if this is asked for.
         """
         base, answers, labels = self._session.tracker.base, self.answers, self.labels
         annotations = self._store.annotations
@@ -265,9 +264,8 @@ class MovieMasks:
     # ------------------------------------------------------------------ painting
 
     def note_painting(self, t: int, pixels: Index, before: Index) -> None:
-        """Keep what somebody painted in a frame as an answer: these cells are right.
-
-        Painted were `pixels`, places in the flat frame, ascending, with these labels `before`.
+        """Keep painting in a frame as an answer: these cells are right. The painted `pixels` are
+        ascending places in the flat frame, with the labels `before`.
         """
         flat = self._frame(t).reshape(-1)
         changed = flat[pixels] != before
@@ -285,7 +283,7 @@ class MovieMasks:
             self._tell("Saved", painted)
 
     def follow_painting(self) -> None:
-        """Take back, or repeat, answers whose painting was undone, or done again, elsewhere."""
+        """Undo or redo answers whose painting was undone or redone elsewhere."""
         store = self._store
         with self._session.telling():
             undone = False
@@ -307,7 +305,7 @@ class MovieMasks:
         self._session.message.emit("info", f"{done}: {answer.words}.")
 
     def _fits(self, change: MaskAnswer) -> bool:
-        """Whether the masks are what a change begins with."""
+        """Whether the masks are in the state before a change."""
         return change.fits(self._frame(change.frame))
 
     # ------------------------------------------------------------------ pixels
@@ -327,6 +325,6 @@ class MovieMasks:
 
 
 def _painting(answers: tuple[MaskAnswer, ...]) -> MaskAnswer | None:
-    """The painting that a step is; None where it is something else."""
+    """The painting of a step; None if it is something else."""
     painted = len(answers) == 1 and answers[0].kind == MendKind.PAINT
     return answers[0] if painted and not answers[0].says_nothing else None

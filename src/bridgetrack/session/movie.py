@@ -1,4 +1,4 @@
-"""A movie with its cells, as masks or as a table, and what is set and learned about it."""
+"""A movie with its cells, as masks or as a table, and its settings and learned values."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MovieAndCells:
-    """What is worked on: a movie with its cells, as masks or as a table of centroids."""
+    """A movie with its cells, as masks or as a table of centroids."""
 
     labels: Movie | None  # the cells as masks
     image: Movie | None = None  # intensities
-    name: str = "movie"  # what to call it
+    name: str = "movie"  # its name
     path: Path | None = None  # file or folder that the image, or else the segmentation, came from
     files: tuple[Path | None, Path | None] = (None, None)  # those of both
     layers: tuple[Any, Any] = (None, None)  # of both, for panels
@@ -67,9 +67,8 @@ class MovieAndCells:
 
 
 class KeptSettings:
-    """What is set and learned about the movie of a session; each change is on disk at once.
-
-    Signals: `restored` when what was kept of a movie that is opened is in use.
+    """Settings and learned values of the movie of a session; each change is on disk at once.
+    Signals: `restored` when the settings of a movie that is opened are in use.
     """
 
     restored = Signal()
@@ -101,9 +100,8 @@ class KeptSettings:
     def entries(
         self, model: Model, start: Model | None = None, outcome: Outcome | None = None
     ) -> dict[str, Any]:
-        """A model in use, what it began with, and what came of its training, as JSON values.
-
-        The shipped model is not written down.
+        """A model in use, its starting model, and the outcome of its training, as JSON values. The
+        shipped model is not saved.
         """
         shipped = self.shipped
         if model.name == shipped.name and np.array_equal(model.weights, shipped.weights):
@@ -119,7 +117,7 @@ class KeptSettings:
         return made
 
     def write(self, *, undoable: bool = False, **entries: Any) -> None:
-        """Change settings of the open movie, by their JSON values; errors are told."""
+        """Change settings of the open movie, by their JSON values; errors are shown."""
         store = self._session.answers
         if store is None:
             return
@@ -129,7 +127,7 @@ class KeptSettings:
                 store.set(new, undoable=undoable)
 
     def read(self) -> Settings:
-        """Take what the store holds as the present settings."""
+        """Use the settings in the store."""
         store, found = self._session.answers, Settings()
         if store is not None:
             with self._session.telling():
@@ -147,7 +145,8 @@ class KeptSettings:
         return next((model for known, model in self._known if known == entry), made)
 
     def restore(self) -> Settings:
-        """What is kept of the movie that is opened; a model that is in use already is kept, too."""
+        """Use the settings of the movie that is opened; a model that is in use already is saved
+        with them."""
         kept = self.read()
         if kept.model is None:
             self.write(**self.entries(self._session.model))
@@ -156,10 +155,10 @@ class KeptSettings:
 
     @property
     def start(self) -> Model:
-        """What learning starts from: the model in use, or what that one began with.
+        """The starting model of a training: the model in use, or the one that it started from.
 
-        A model that learned from the answers about this movie must not learn from them twice,
-        nor keep what it learned from a slip that was mended since.
+        A model that learned from the answers about this movie must not learn from them twice, nor
+        keep what it learned from a mistake that was corrected.
         """
         return self.present.start or self._session.model
 
@@ -168,8 +167,8 @@ class KeptSettings:
     ) -> None:
         """Use other weights; the movie is tracked again.
 
-        `start` is what they were learned from, where they were learned from this movie's answers;
-        `outcome` is what came of that training.
+        `start` is their starting model if they were learned from this movie's answers; `outcome` is
+        that of the training.
         """
         session = self._session
         with session.telling():
@@ -182,7 +181,7 @@ class KeptSettings:
                 self.write(undoable=True, **self.entries(model, start, outcome))
 
     def describe_model(self, model: Model, outcome: Outcome) -> None:
-        """Take the model in use with more that is known of it; the tracks stay."""
+        """Replace the model in use by the same one with more information; the tracks stay."""
         session, tracking = self._session, self._session.tracking
         if tracking is not None and tracking.model is session.model:
             session.tracking = replace(tracking, model=model)
@@ -190,9 +189,8 @@ class KeptSettings:
         self.write(**self.entries(model, self.start, outcome))
 
     def set_kinds(self, kinds: EventKinds) -> None:
-        """Say what can happen in the movie; it is tracked again.
-
-        Nothing but a message comes of it where answers name events that are ruled out.
+        """Set the kinds of events that occur in the movie; it is tracked again. There is only a
+        message if answers name events that are excluded.
         """
         session = self._session
         if kinds == session.kinds:
@@ -207,7 +205,7 @@ class KeptSettings:
             session.kinds_changed.emit()
 
     def follow(self, changed: set[str]) -> None:
-        """Take what was set, or set back, in use; the tracks follow."""
+        """Use settings that were changed or undone; the tracks follow."""
         session, kept = self._session, self.read()
         if "without" in changed and kept.kinds != session.kinds:
             session.kinds = kept.kinds

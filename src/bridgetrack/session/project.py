@@ -1,4 +1,4 @@
-"""The project of the open movie: a folder beside it, in which everything is kept at once."""
+"""The project of the open movie: a folder beside it, in which everything is saved at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from bridgetrack.session.session import Session
 
 JOB = "keep cells"
-"""Name of the background work: writing down cells, and which movie they are of."""
+"""Name of the background work that saves cells and the movie that they belong to."""
 
 
 # ---------------------------------------------------------------------- where it is
@@ -175,10 +175,10 @@ def kept_cells(folder: Path, geometry: Geometry) -> tuple[Movie, Finding | None]
 
 
 class ProjectFolder:
-    """Writes down which movie is open, and cells that have no file of their own.
+    """Saves which movie is open, and cells that have no file of their own.
 
-    Answers and settings are written by the store. Signals: `aging` when the cells changed by other
-    ways than answers, so that they are to be kept soon.
+    Answers and settings are written by the store. Signals: `aging` when cells changed without an
+    answer, so that they must be saved soon.
     """
 
     aging = Signal()
@@ -186,8 +186,8 @@ class ProjectFolder:
     def __init__(self, session: Session) -> None:
         self._session = session
         self.problem = ""  # why it could not be written last, empty where it could
-        self._changes = self._kept = 0  # of cells: how many there were, up to which they are kept
-        self._told = False  # whether it is written down which movie is open
+        self._changes = self._kept = 0  # changes of cells: number so far, last one saved
+        self._told = False  # whether it is saved which movie is open
         self._first = True
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
@@ -200,27 +200,26 @@ class ProjectFolder:
 
     @property
     def stale(self) -> bool:
-        """Whether there are cells that are not kept yet."""
+        """Whether there are cells that are not saved yet."""
         movie, folder = self._session.movie, self.path
         ours = movie is not None and folder is not None and _is_ours(movie, folder)
         return ours and self._kept < self._changes
 
     def follow(self, change: AnswerChange) -> None:
-        """The store has written something.
-
-        The first time, the rest of the project comes along. Cells may be kept with a change of
-        masks that was taken back, which their answers no longer tell.
+        """The store has written something. The first time, the rest of the project is written, too.
+        Cells may be kept with a change of masks that was taken back, which their answers no longer
+        tell.
         """
         self._changes += bool(change.masks_removed)
         if not self._told or (change.masks_removed and self.stale):
             self.keep()
 
     def keep(self) -> None:
-        """Write down, in the background, what is not kept yet."""
+        """Save, in the background, what is not saved yet."""
         self._write(self._session.work)
 
     def keep_now(self) -> None:
-        """Write down before returning what is still to be kept; `problem` says why it cannot be."""
+        """Save at once what is not saved yet; `problem` says why that fails."""
         if self.stale or self._session.busy(JOB):
             self._session.cancel(JOB)
             with suppress(BridgetrackError, OSError):
@@ -336,6 +335,6 @@ def _writing(
 
 
 def _is_ours(movie: MovieAndCells, folder: Path) -> bool:
-    """Whether the cells are in no file that stays as it is, but for those in the folder."""
+    """Whether the cells have no lasting file of their own outside the folder."""
     file = movie.files[1]
     return movie.table is not None or file is None or is_in(file, folder)

@@ -1,4 +1,4 @@
-"""What the model asks about the open movie, what is answered, and learning meanwhile."""
+"""Questions about the open movie, their answers, and learning in between."""
 
 from __future__ import annotations
 
@@ -26,17 +26,16 @@ JOB = "suggest"
 """Name of the background work: learning and looking for questions."""
 
 _REPLIES = {"yes": Kind.CONFIRM, "no": Kind.REJECT, "cannot tell": Kind.CANNOT_TELL}
-"""What a script may say to a question."""
+"""Answers of a script to a question."""
 
 PAUSE = 60.0
-"""Seconds that an answer counts at most: more is a break."""
+"""Most seconds that are counted for an answer: more is a break."""
 
 
 class Questions:
-    """Goes from question to question, and learns meanwhile.
-
-    Signals: `changed` when there is something to show, `look` with the question that is to be
-    brought into view, `wanted` when the next one should be shown while people do something else.
+    """Goes from question to question, and learns in between. Signals: `changed` when there is
+    something to show, `look` with the question to bring into view, `wanted` when the next one
+    should be shown while the user does something else.
     """
 
     changed = Signal()
@@ -45,17 +44,17 @@ class Questions:
 
     def __init__(self, movie: Session, trainer: Trainer) -> None:
         self._movie, self._trainer = movie, trainer
-        # Does something when the window has drawn what it shows.
+        # Calls something once the window has drawn.
         self.later: Callable[[Callable[[], None]], None] = lambda act: act()
-        self.active: ActiveSession | None = None  # None until it could begin
+        self.active: ActiveSession | None = None  # None before it began
         self.current: Suggestion | None = None  # the question in view
         # A sample of the tracks to be judged; while it runs, its questions come and no others.
         self.check = SampleCheck(movie)
         # The question for which cells were named, and how.
         self._named: tuple[Suggestion | None, CellNames] = None, CellNames(None)
-        self.engaged = False  # whether people answer questions, also while they click the answer
+        self.engaged = False  # whether questions are asked, also while an answer is clicked
         self.asking = False  # whether keys answer the question, see `take_keys`
-        self.away = False  # whether people look elsewhere meanwhile; the window sets this
+        self.away = False  # whether the user is elsewhere; set by the window
         self.problem = ""  # why learning failed last, empty where it did not
         self._prepared = self._writing = False
         self._since = 0.0
@@ -73,17 +72,17 @@ class Questions:
 
     @property
     def report(self) -> str:
-        """How far it is, in words."""
+        """Its progress, in words."""
         return "" if self.active is None else self.active.report
 
     @property
     def curve(self) -> Mapping[int, ErrorEstimate]:
-        """Estimates of accuracy by the number of questions answered, those that say something."""
+        """Estimates of accuracy by the number of questions answered, if narrow enough."""
         return {} if self.active is None else self.active.curve
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left to ask of those who answer."""
+        """Whether no question is left."""
         return self.engaged and self.current is None and self._exhausted and not self.busy
 
     @property
@@ -101,7 +100,7 @@ class Questions:
         return said is not None and said.kind == Kind.REJECT
 
     def name(self, cell: CellRef) -> str:
-        """What a cell is called: the same as long as a question and its follow-up stand."""
+        """Name of a cell: the same during a question and its follow-up."""
         if self.current is None or not self.engaged:
             return self._movie.names(cell)
         if self._named[0] is not self.current:
@@ -145,7 +144,7 @@ class Questions:
         return None if asker is None else asker.next()
 
     def take_keys(self, asking: bool) -> None:
-        """Keys answer the question from now on, or they do not."""
+        """Set whether keys answer the question."""
         self.asking = asking
         if asking:
             self.engaged = True
@@ -191,7 +190,7 @@ class Questions:
                 self._movie.message.emit("hint", "This is the only question at the moment.")
 
     def _advance(self) -> None:
-        """Go to the next question at once; everything else comes after."""
+        """Go to the next question at once; everything else follows."""
         self.current = None
         if self.check.running and self.check.next() is None:
             self._movie.message.emit("info", self.check.words)
@@ -209,7 +208,8 @@ class Questions:
     # ------------------------------------------------------------------ answers
 
     def answered_by(self, kind: Kind, event: EventRef) -> bool:
-        """Take what was said elsewhere as the answer to the question in view; whether it is."""
+        """Take an answer given elsewhere as the answer to the question in view; returns whether it
+        is."""
         asked = self.current
         if asked is None or asked.sampled:
             return False
@@ -222,9 +222,8 @@ class Questions:
         return True
 
     def reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
-        """Somebody says of an event that it holds, does not, or that nobody can tell.
-
-        `event` is one that holds in place of the one that was proposed.
+        """Answer that an event holds, does not hold, or cannot be told. `event` is one that holds
+        in place of the proposed one.
         """
         if (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
             self._advance()
@@ -249,9 +248,8 @@ class Questions:
             )
 
     def deny(self, asked: Suggestion) -> None:
-        """Somebody says that an event is wrong; what happened instead is asked next.
-
-        Where the question lists nothing else, or it was asked already, it goes on.
+        """Answer that an event is wrong; next is asked what happened instead, unless the question
+        has no alternatives or this was asked already.
         """
         if self.denied or not asked.alternatives:
             self.reply(asked, Kind.REJECT)
@@ -260,7 +258,7 @@ class Questions:
             self.changed.emit()
 
     def _write(self, asked: Suggestion, kind: Kind, event: EventRef | None) -> bool:
-        """Write an answer down; whether that worked."""
+        """Save an answer; returns whether that worked."""
         active = self.active
         seconds = round(min(self.in_view, PAUSE), 2)
         self._writing = True
@@ -299,7 +297,7 @@ class Questions:
     # ------------------------------------------------------------------ learning
 
     def _update(self) -> None:
-        """Learn in the background, from what is known now."""
+        """Learn in the background, from the present answers."""
         active = self.active
         if active is None or self.busy:
             return
@@ -328,7 +326,7 @@ class Questions:
         self._settle()
 
     def _settle(self) -> None:
-        """Say what has changed, and learn once that is in view."""
+        """Show the change, and learn once it is in view."""
         self.later(self._catch_up)
         self.changed.emit()
 

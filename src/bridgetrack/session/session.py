@@ -133,7 +133,7 @@ class Session:
         self.tracking: Tracking | None = None
         self.model, self.kinds = model or shipped_model(), EVERYTHING
         self.work.words_of = self.words_of
-        # What panels and parts ask of the work is asked of the session.
+        # Methods of the work that panels and parts call on the session.
         self.message, self.progress = self.work.message, self.work.progress
         self.run, self.cancel, self.busy = self.work.run, self.work.cancel, self.work.busy
         self.tell, self.telling = self.work.tell, self.work.telling
@@ -150,7 +150,7 @@ class Session:
 
     @classmethod
     def from_project(cls, path: str | os.PathLike[str]) -> Session:
-        """Go on with a project; what is done is kept in its folder.
+        """Continue a project; all changes are saved in its folder.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class Session:
     # ------------------------------------------------------------------ opening
 
     def open(self, movie: MovieAndCells, project: Path | None = None) -> bool:
-        """Take a movie, resume its project, and make it ready in the background.
+        """Open a movie, resume its project, and prepare it in the background.
 
         The project is beside the movie where none is given. False, and a message, where it could
         not begin.
@@ -234,12 +234,12 @@ class Session:
             self.message.emit("info", told)
 
     def close(self) -> str:
-        """Let go of the movie and end the work on it; answers and cells stay on disk.
+        """Close the movie and end the work on it; answers and cells stay on disk.
 
         Returns
         -------
         str
-            What is told of work that ends with the movie and of what is lost, if there is any.
+            Message about work that ends with the movie and about anything lost; may be empty.
         """
         ends, told = " and ".join(self.work.unfinished), []
         if ends:
@@ -257,7 +257,7 @@ class Session:
         return " ".join(told)
 
     def forget(self) -> str:
-        """Let go of the movie and say so; returns what is told of it, as `close`."""
+        """Close the movie and show this; returns the message of `close`."""
         if self.movie is None:
             return ""
         ended = self.close()
@@ -299,16 +299,16 @@ class Session:
 
     @property
     def can_undo(self) -> bool:
-        """Whether something can be taken back."""
+        """Whether something can be undone."""
         return self.answers is not None and bool(self.answers.history.past)
 
     @property
     def can_redo(self) -> bool:
-        """Whether something was taken back that can be repeated."""
+        """Whether something was undone that can be repeated."""
         return self.answers is not None and bool(self.answers.history.future)
 
     def undo(self) -> None:
-        """Take back the last answer, change of masks, model or choice of what can happen."""
+        """Undo the last answer, change of masks, model or choice of events that occur."""
         if self.answers is None or not self.can_undo:
             self.message.emit("hint", "There is nothing to undo.")
             return
@@ -318,7 +318,7 @@ class Session:
             self.answers.undo()
 
     def redo(self) -> None:
-        """Repeat what was taken back last."""
+        """Repeat the step that was undone last."""
         if self.answers is None or not self.can_redo:
             self.message.emit("hint", "There is nothing to redo.")
             return
@@ -336,13 +336,14 @@ class Session:
 
     @property
     def names(self) -> CellNames:
-        """What cells are called: by their tracks, as soon as there are any."""
+        """Names of cells: those of their tracks, as soon as there are any."""
         if self._named[0] is not self.tracking:
             self._named = self.tracking, CellNames(self.tracking)
         return self._named[1]
 
     def words_of(self, answer: Annotation) -> str:
-        """An answer as a line, in the words in which it was noted: its cells' names may change."""
+        """An answer as a line, in the words at the time when it was given: names of cells may
+        change."""
         if answer not in self._said:
             self._said[answer] = describe(answer, self.questions.name)
         return self._said[answer]
@@ -350,7 +351,7 @@ class Session:
     # ------------------------------------------------------------------ for scripts
 
     def ask(self) -> Suggestion | None:
-        """What it helps most to have answered.
+        """The question whose answer helps most.
 
         The same question comes back until it is answered.
 
@@ -388,7 +389,7 @@ class Session:
         Raises
         ------
         InputError
-            Where there is no such answer, or nothing was asked.
+            If there is no such answer, or nothing was asked.
         OutputError
             Where it cannot be written down; then nothing has changed.
         """

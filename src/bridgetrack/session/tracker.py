@@ -1,4 +1,5 @@
-"""Measures the cells of a session and tracks them, again after every change; the latest wins."""
+"""Measures and tracks the cells of a session, again after every change; only the latest run
+counts."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Tracker:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # The cells with what can happen to them, without answers; None until they are measured.
+        # The cells with their possible events, without answers; None until they are measured.
         self.base: Scene | None = None
         self.failed = False  # whether the cells could not be measured
         self._prints: Prints = {}
@@ -39,7 +40,7 @@ class Tracker:
         self._tracked_answers: AnnotationSet | None = None
 
     def forget(self) -> None:
-        """Let go of a movie."""
+        """Forget a movie."""
         self.base, self._tracked_answers, self._prints = None, None, {}
         self.failed = False
 
@@ -59,7 +60,7 @@ class Tracker:
         annotations, kinds = session.answers.annotations, session.kinds
         for name in ("track", "correct"):
             session.cancel(name)
-        # What was touched before measuring that is cancelled now counts as well.
+        # Frames touched before a measurement that is cancelled now count as well.
         touched = None if touched is None or self._touched is None else {*self._touched, *touched}
         self._touched = touched
         before, known, labels = self.base, self._prints, movie.labels
@@ -82,7 +83,7 @@ class Tracker:
         session.run("measure", work, self._measured, self._failed)
 
     def follow_masks(self) -> None:
-        """Look in the background whether the masks were changed by others; then measure anew."""
+        """Check in the background whether other programs changed the masks; then measure again."""
         session, known = self._session, self._prints
         movie = session.movie
         if movie is None or movie.labels is None or self.base is None:
@@ -165,9 +166,8 @@ class Tracker:
         self.catch_up()
 
     def answered(self) -> Callable[[], Steps[Scene]] | None:
-        """What makes a scene of all frames that holds all present answers.
-
-        It goes on where another movie is opened. None while the frames are looked at.
+        """Work that makes a scene of all frames with all present answers. It continues if another
+        movie is opened. None while the frames are being checked.
         """
         base, annotations, tracking = self.base, self._session.annotations, self._session.tracking
         if base is None or annotations is None:

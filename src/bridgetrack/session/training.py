@@ -1,4 +1,4 @@
-"""Training on the open movie: the models there are, and what came of it in plain words."""
+"""Training on the open movie: the models, and the outcome in plain words."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ class Trainer:
     def __init__(self, movie: Session, library: Library | None = None) -> None:
         self._movie = movie
         self.library = library or Library()  # the folder of models
-        # What the last training made; None where the movie was opened again or another model is
-        # in use since.
+        # The last training; None if the movie was opened again or another model is in use since.
         self.training: Training | None = None
         self.problem = ""  # why it could not train, empty where it could
         movie.progress.connect(self._on_progress)
@@ -52,7 +51,7 @@ class Trainer:
 
     @property
     def outcome(self) -> Outcome | None:
-        """What is told of the last training; None where another model is in use."""
+        """Outcome of the last training; None if another model is in use."""
         return self._movie.settings.present.training
 
     def _on_movie(self) -> None:
@@ -60,7 +59,7 @@ class Trainer:
         self._on_model()
 
     def _on_model(self) -> None:
-        """What came of a training says nothing of another model."""
+        """The outcome of a training does not apply to another model."""
         if self.training is None or self._movie.model is not self.training.model:
             self._movie.cancel(JUDGING)
             self.training = None
@@ -99,7 +98,7 @@ class Trainer:
             self.changed.emit()
 
     def _done(self, training: Training, start: Model) -> None:
-        """Use the new model, then look how accurate it is."""
+        """Use the new model, then estimate its accuracy."""
         file = next(filter(None, self._movie.movie.files), None) if self._movie.movie else None
         if file is not None:  # the array that is open has no name
             provenance = {**training.model.provenance, "movies": [file.name]}
@@ -142,7 +141,7 @@ class Trainer:
 
     @property
     def begins(self) -> str:
-        """What training starts from, as a sentence."""
+        """The starting model, as a sentence."""
         model, start = self._movie.model, self._movie.settings.start
         if not model.trained:
             return "Works on movies of many kinds without any answer; training adapts it to yours."
@@ -175,24 +174,24 @@ class Trainer:
     # ------------------------------------------------------------------ words
 
     def results(self) -> list[str]:
-        """What the last training brought, as sentences."""
+        """The result of the last training, as sentences."""
         testing = ["Testing how accurate it is…"] * self._movie.busy(JUDGING)
         return [] if self.outcome is None else [*testing, *self.outcome.words]
 
     @property
     def unsuited(self) -> bool:
-        """Whether too many answers contradict what the starting model was sure of."""
+        """Whether too many answers contradict events of which the starting model was certain."""
         return self.outcome is not None and not self.outcome.suited
 
     def doubtful(self) -> list[Annotation]:
-        """Unusual answers that still stand."""
+        """Unusual answers that are still valid."""
         have = self._movie.annotations
         if self.outcome is None or have is None or self.unsuited:
             return []
         return [have[name] for name in self.outcome.doubtful if name in have]
 
     def doubt(self) -> str:
-        """Where they are, or that the model does not suit; nothing where neither is."""
+        """Where they are, or that the model does not suit the movie; empty if neither applies."""
         if self.unsuited:
             return (
                 "Many of your answers contradict events the model was certain of: it does not fit "

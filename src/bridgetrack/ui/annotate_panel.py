@@ -1,4 +1,4 @@
-"""Step 2: what the model doubts, what people say instead, and the answers so far."""
+"""Step 2: questions, answers that were clicked, and the answers so far."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _AFTER = 20
 
 
 class AnswersModel(QAbstractListModel):
-    """Answers as lines, made as they are looked at, with all of each in words as a tip."""
+    """Answers as lines, made when they are shown, with the full words as a tip."""
 
     def __init__(self, name: Name) -> None:
         super().__init__()
@@ -115,11 +115,11 @@ class AnswersList(QListView):
 
 
 _SIDE, _SMALL = 132, 11
-"""Pixels on the screen: the side of a picture where there are two, and the height of names."""
+"""Screen pixels: the side of a picture if there are two, and the height of names."""
 
 
 class FrameStrip(QWidget):
-    """Shows pictures with what they show; emits `picked` with the frame that was clicked."""
+    """Shows pictures with their frames; emits `picked` with the frame that was clicked."""
 
     picked = Signal(int)
 
@@ -152,12 +152,12 @@ class FrameStrip(QWidget):
         self.mark(self._frame)
 
     def write_names(self) -> None:
-        """Write on the pictures what cells are called now."""
+        """Write the present names of cells on the pictures."""
         for each, picture in zip(self.buttons, self.pictures, strict=True):
             each.setIcon(QIcon(_painted(picture, each.iconSize().width(), self._name)))
 
     def mark(self, frame: int) -> None:
-        """Tell which frame is in view elsewhere."""
+        """Mark the frame in view."""
         self._frame = frame
         for each, picture in zip(self.buttons, self.pictures, strict=True):
             here = picture.frame == frame
@@ -170,7 +170,7 @@ class FrameStrip(QWidget):
 
 
 def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
-    """A picture with its names and numbers, which have a dark rim and stand free of each other."""
+    """A picture with its names and numbers, which have a dark rim and do not overlap."""
     height, width = picture.pixels.shape[:2]
     image = QImage(picture.pixels.tobytes(), width, height, 3 * width, QImage.Format.Format_RGB888)
     smooth = Qt.TransformationMode.SmoothTransformation
@@ -199,7 +199,7 @@ def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
 
 
 class AnnotatePanel(Panel):
-    """The question or the cell pointed at, and answers; shows what keys on the image do."""
+    """The question or the cell pointed at, and answers; shows the effect of keys on the image."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
@@ -316,7 +316,7 @@ class AnnotatePanel(Panel):
     def _picture(self, asked: Suggestion | None) -> None:
         """Cut the frames out in the background."""
         source, scene = self.session.movie, self.session.scene
-        self.frames.write_names()  # cells may be called otherwise now
+        self.frames.write_names()  # names of cells may have changed
         if source is None or scene is None or asked is self._pictured:
             return
         self._pictured = asked
@@ -345,7 +345,7 @@ class AnnotatePanel(Panel):
         self._picture(asked)
         self._on_frame()
         self.stop.setVisible(asked is not None)
-        # What the model thinks would sway whoever checks it.
+        # The model's opinion would influence the user who checks it.
         self.choices.setVisible(asked is None or not asked.sampled)
         check = self.questions.check
         self.undo.setEnabled(check.can_take_back if check.running else self.session.can_undo)
@@ -370,7 +370,7 @@ class AnnotatePanel(Panel):
             self.choices.addItems(words)
 
     def _listed(self, asked: Suggestion | None) -> list[str]:
-        """What may be as lines: sign, words, a note, and the number where its key would answer."""
+        """Possible events as lines: sign, words, a note, and the number if its key would answer."""
         found, name = self.annotator.proposals, self.questions.name
         if asked is not None:
             events, notes = list(asked.listed), [percent(share) for share in asked.beliefs]

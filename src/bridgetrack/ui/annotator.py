@@ -1,4 +1,4 @@
-"""What hovering, clicking and keys mean: turns pointing into answers."""
+"""The meaning of hovering, clicks and keys: turns them into answers."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ from bridgetrack.session.session import Session
 from bridgetrack.ui.picking import Mode, Picking
 
 _LONGEST = 600.0
-"""Seconds; who thinks longer about a cell was away."""
+"""Most seconds counted for an answer; more is a break."""
 
 _AGAIN = "Choose the masks again"
 """Words of the button."""
 
 GLANCE = 0.25
-"""Seconds that a question is in view before it is answered: nobody sees and answers sooner."""
+"""Least seconds that a question is in view before it can be answered: nobody is faster."""
 
 _INSTEAD = "Marked as wrong. What happened instead? Press its number, or C, Y, L, A or F and click."
 
 _CHOOSE = "Point at a cell, or click one, to see what the model predicts for it; then answer."
 
 _LISTED = 5
-"""Things that a cell may do which are listed at most: as many as have a key."""
+"""Most possible events that are listed: as many as have a key."""
 
 _FATE = (Mode.MOVE, Mode.DIVIDE, Mode.DISAPPEAR, Mode.FALSE)
 _HISTORY = (Mode.APPEAR, Mode.FALSE)
 
 
 class Annotator:
-    """Follows the pointer and writes answers down.
-
-    Signals: `changed` when the overlay must be drawn again, `show` with (frame, position or None)
-    when the view should go somewhere, `mode_changed`, `clicked` with the row of the cell.
+    """Follows the pointer and saves answers. Signals: `changed` when the overlay must be drawn
+    again, `show` with (frame, position or None) when the view should go somewhere, `mode_changed`,
+    `clicked` with the row of the cell.
     """
 
     changed = Signal()
@@ -52,7 +51,7 @@ class Annotator:
 
     def __init__(self, session: Session) -> None:
         self._session, self._questions = session, session.questions
-        self.picking = Picking()  # what clicks mean, and the cells picked so far
+        self.picking = Picking()  # the meaning of clicks, and the cells picked so far
         # finds cells by position, once the movie is measured
         self.finder: CellFinder | None = None
         # row of the cell that keys and lists are about, -1 where there is none: the one under the
@@ -64,11 +63,11 @@ class Annotator:
         # corners of the view, and whether a position is on the canvas
         self.area: Callable[[], tuple[Place, Place] | None] = lambda: None
         self.in_view: Callable[[Place], bool] = lambda _: True
-        # takes the outline that another layer has at a place of a frame; says why not
+        # takes the outline of another layer at a place of a frame; returns why not
         self.take_outline: Callable[[int, Place], str] = lambda *_: "There are no other layers."
-        self.proposals: list[Proposal] = []  # what could happen to it, best first
+        self.proposals: list[Proposal] = []  # its possible events, best first
         self._since = time.monotonic()
-        self._noted = -1  # row of the cell that was answered about last
+        self._noted = -1  # row of the cell of the last answer
         session.movie_changed.connect(self._on_movie)
         session.scene_changed.connect(self._on_scene)
         session.answers_changed.connect(self._refresh)
@@ -145,7 +144,7 @@ class Annotator:
             self.point_at(-1)
 
     def point_at(self, row: int) -> None:
-        """As if the pointer were on a cell."""
+        """Behave as if the pointer were on a cell."""
         self.hovered, self._held = row, False
         self._refresh()
 
@@ -274,9 +273,8 @@ class Annotator:
         self._refresh()
 
     def start(self, mode: Mode) -> None:
-        """A key or a button: what the next click means, or Enter on the outlined cell.
-
-        It answers nothing by itself. While the model asks, it is about the cell asked about.
+        """A key or a button: sets the meaning of the next click, or of Enter on the outlined cell.
+        It answers nothing by itself. During a question it refers to the cell asked about.
         """
         row = self._asked_about(mode) if self.asking else -1
         self.set_mode(mode)
@@ -355,7 +353,7 @@ class Annotator:
         self._refresh()
 
     def choose_again(self) -> None:
-        """Choose all masks again with what was said of some."""
+        """Choose all masks again with the answers about some."""
         with self._session.telling():
             self._session.choose_again()
 
@@ -383,7 +381,7 @@ class Annotator:
             self.set_mode(Mode.REVIEW)
 
     def _to_answer(self) -> Suggestion | None:
-        """The question that is answered; none where nobody can have seen it yet."""
+        """The question to answer; None if nobody can have seen it yet."""
         asked = self._question()
         if asked is None or self._questions.in_view >= GLANCE:
             return asked
@@ -410,7 +408,7 @@ class Annotator:
             self._say(f"No cell is outlined. {self.hint}")
 
     def choose(self, number: int) -> None:
-        """What is listed under this number holds, from 1."""
+        """The event listed under this number holds, from 1."""
         self._answer(Kind.CONFIRM, number)
 
     def reject(self) -> None:
@@ -425,7 +423,7 @@ class Annotator:
         self._answer(Kind.CANNOT_TELL)
 
     def _answer(self, kind: Kind, number: int = 1) -> None:
-        """Say something of the event with this number in the question, or of the outlined cell."""
+        """Answer about the event with this number in the question, or about the outlined cell."""
         if self.asking:
             asked = self._to_answer()
             if asked is None:
@@ -452,7 +450,7 @@ class Annotator:
                 self._say(_INSTEAD, "info")
 
     def name_fate(self, fate: str) -> None:
-        """Say what the end or the beginning of the outlined cell is, one of `FATES`."""
+        """Name the cause of the end or the beginning of the outlined cell, one of `FATES`."""
         if self.outlined < 0 or self.finder is None:
             self._say("Click the cell first, in the first or last frame in which it is seen.")
             return
@@ -479,7 +477,7 @@ class Annotator:
 
     @property
     def _looked_at(self) -> bool:
-        """Whether a person can have seen what is proposed; an answer brings other proposals."""
+        """Whether the user can have seen the proposals, which an answer changes."""
         again = self._noted == self.outlined
         return not again or time.monotonic() - self._since >= GLANCE
 
@@ -494,7 +492,7 @@ class Annotator:
 
 
 def _checked_words(now: int, all_in_all: int) -> str:
-    """What is told after an area was found right, which held some cells."""
+    """Message after an area with some cells was found right."""
     told = f"Saved: {plural(now, 'mask')} in view {'is' if now == 1 else 'are'} right. "
     left = FEW - all_in_all
     if left > 0:

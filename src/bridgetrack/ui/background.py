@@ -16,7 +16,7 @@ _EVERY = 0.05
 """Seconds between two reports, so that fast steps do not flood the event loop."""
 
 _REST, _OFTEN = 0.25, 0.005
-"""Seconds that work lets the window go first at most, and seconds until it does so again."""
+"""Most seconds that work waits for the window, and seconds until it waits again."""
 
 
 class Links:
@@ -49,7 +49,7 @@ class _Caller(QObject):
         self.wanted.connect(lambda act: act())
 
     def call(self, act: Callable[[], None]) -> None:
-        """Call this once there is nothing else to do; never where Qt is gone at the end."""
+        """Call a function once the event loop is idle; not if Qt has ended."""
         with contextlib.suppress(RuntimeError):
             self.wanted.emit(act)
 

@@ -1,4 +1,4 @@
-"""The layers that people point at: draws the overlay, and turns mouse and keys into intents.
+"""The layers over the image: draws the overlay, and turns mouse and keys into intents.
 
 The keys are listed here, each with its words; the buttons show the same.
 """
@@ -31,7 +31,7 @@ from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
 
 _CELL, _ASKED = 40.0, 60.0
-"""Screen pixels that a cell is across at least which is gone to, or asked about at first."""
+"""Least screen pixels across a cell that the view goes to, or that is asked about first."""
 
 
 class SliceInView:
@@ -82,7 +82,7 @@ class SliceInView:
 
     @property
     def area(self) -> tuple[Place, Place] | None:
-        """Opposite corners of what is in view, in pixels; in 3D through all planes."""
+        """Opposite corners of the area in view, in pixels; in 3D through all planes."""
         labels = self.labels
         if labels is None:
             return None
@@ -110,7 +110,7 @@ class SliceInView:
     ) -> None:
         """Go to a frame and, where given, to a position in pixels.
 
-        Cells are then `across` so many pixels of the screen at least. Without a position a 3D movie
+        Cells are then at least `across` pixels wide on the screen. Without a position a 3D movie
         may go to another `plane`.
         """
         viewer, labels = self.viewer, self.labels
@@ -148,7 +148,7 @@ class SliceInView:
 
     @property
     def _edges(self) -> tuple[float, ...]:
-        """Top, left, bottom and right of what is on the screen in pixels; else of the frame."""
+        """Top, left, bottom and right of the visible area in pixels; else of the frame."""
         viewer, labels = self.viewer, self.labels
         widget = None if self._widget is None else self._widget()
         if viewer is None or widget is None or viewer.dims.ndisplay != 2:
@@ -230,8 +230,8 @@ _STILL = 4.0
 class Canvas(SliceInView):
     """The overlay of one viewer, drawn at the next turn of the event loop after a change.
 
-    Clicks and keys work whichever layer is active, unless a tool of it is in the hand; keys that
-    the layer has itself are its own. A click makes *Events* active, for which all keys are ours.
+    Clicks and keys work whichever layer is active, unless one of its tools is selected; keys of the
+    layer itself are left to it. A click makes *Events* active, for which all keys are ours.
     """
 
     def __init__(self, viewer: Any, session: Session, annotator: Annotator) -> None:
@@ -324,7 +324,8 @@ class Canvas(SliceInView):
             labels.refresh()
 
     def take_outline(self, frame: int, place: Place) -> str:
-        """Draw the cell at a place as another Labels layer in view has it; why not, or nothing.
+        """Draw the cell at a place as in another visible Labels layer; returns why not, or an empty
+        text.
 
         It is drawn as by the tools of napari: what is painted is an answer about masks.
         """
@@ -348,7 +349,7 @@ class Canvas(SliceInView):
 
     @property
     def _painting(self) -> bool:
-        """Whether a person holds a tool of a layer."""
+        """Whether a tool of a layer is selected."""
         active = None if self.viewer is None else self.viewer.layers.selection.active
         return str(getattr(active, "mode", "pan_zoom")) != "pan_zoom"
 
@@ -362,7 +363,7 @@ class Canvas(SliceInView):
 
     @property
     def _listening(self) -> bool:
-        """Whether the pointer is ours; where a volume is in view, it says no place."""
+        """Whether the pointer is ours; over a volume it has no position."""
         ready = self._session.scene is not None and self.overlay.events is not None
         return ready and self.viewer.dims.ndisplay == 2 and not self._painting
 
@@ -484,7 +485,7 @@ class Canvas(SliceInView):
             drawing.picked(picking.source, picking.targets)
         elif row >= 0 and annotator.proposals:
             drawing.proposals(annotator.proposals)
-        first = picking.place  # of two clicks on masks
+        first = picking.place  # the first of two clicks on masks
         if first is not None and first[0] == view.frame:
             drawing.mark(first[1], "cross", 0.4 * view.size, rgba(PROPOSAL))
         return drawing

@@ -43,7 +43,7 @@ _HEADS = {"track_id": "track", "lineage_id": "lineage", "parent_id": "comes from
 
 
 class TrackModel(QAbstractTableModel):
-    """Rows of a table of tracks, in the order that people want."""
+    """Rows of a table of tracks, in a chosen order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class TrackModel(QAbstractTableModel):
             self.table = self.table.sort_values(name, ascending=ascending, kind="stable")
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Sort by a column; what has no value comes last."""
+        """Sort by a column; missing values come last."""
         if 0 <= column < len(self.table.columns):
             self.layoutAboutToBeChanged.emit()
             self._sorted = str(self.table.columns[column]), order == Qt.SortOrder.AscendingOrder
@@ -171,7 +171,7 @@ class TrackList(QTableView):
 
 
 NAME = "Tracks, trees and plots"
-"""Of the panel in the window."""
+"""Title of the panel in the window."""
 
 
 class ExplorePanel(Panel):
@@ -206,7 +206,7 @@ class ExplorePanel(Panel):
         return QSize(760, 270)
 
     def _on_check(self) -> None:
-        """Out of view while people check the tracks: certainties would sway them."""
+        """Hide it while the tracks are checked: certainties would influence the user."""
         dock, running = self.parentWidget(), self.session.questions.check.running
         while dock is not None and not isinstance(dock, QDockWidget):
             dock = dock.parentWidget()

@@ -1,4 +1,4 @@
-"""What files and folders hold, as layers, and what napari's File menu opens."""
+"""Files and folders as layers, and the reader of napari's File menu."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Columns = dict[str, str] | None
 Reader = Callable[[Path], list[LayerData]]
 
 _COLOURS = ("gray", "green", "magenta", "cyan", "yellow", "red", "blue")
-"""Of the channels of a movie, in order."""
+"""Colours of the channels of a movie, in order."""
 
 
 def _known(role: str, movie: Movie, path: Path | None, **more: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def tracks_data(tracks: Tracks, name: str, path: Path) -> LayerData:
 
 
 def _reading(path: Path) -> Reader | None:
-    """What reads a file or folder that says what it holds; None for others."""
+    """The reader of a file or folder that states its content; None for others."""
     if is_project(path):
         return _read_project
     if path.is_dir():
@@ -128,9 +128,8 @@ def _name(path: Path) -> str:
 
 
 def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
-    """What a file or folder holds, whatever it is: a project, tracks, cells, masks or a movie.
-
-    `columns` says which column of a table has what, where that cannot be guessed.
+    """The layers of a file or folder: a project, tracks, cells, masks or a movie. `columns` are the
+    roles of columns of a table that are not recognised.
 
     Raises
     ------
@@ -211,11 +210,11 @@ def _read_detections(file: Path, columns: Columns = None) -> list[LayerData]:
 # ---------------------------------------------------------------------- napari's File menu
 
 _LATER: list[LayerData] = [(None,)]  # type: ignore[list-item]
-"""What a reader returns that has read a file and has no layers for napari to add."""
+"""Return value of a reader that has no layers for napari to add."""
 
 
 def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
-    """What napari calls for a file or folder; None for what holds nothing that is known here.
+    """The reader that napari calls for a file or folder; None if the content is unknown.
 
     That is a movie or masks in a folder, a project, or a table of tracks or of detections.
 
@@ -243,7 +242,7 @@ def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
 
 
 def _window_of_a_person() -> ViewerState | None:
-    """The window in which an event is handled and a panel of ours tells what comes of it."""
+    """The window in which an event is handled and a panel of ours shows the outcome."""
     from bridgetrack.ui.state import shared_state  # most scripts need no panel
 
     app, here = QApplication.instance(), QThread.currentThread()

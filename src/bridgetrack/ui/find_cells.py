@@ -66,7 +66,7 @@ class FindCells(Column):
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
         self._panel, self._source = panel, source
-        # What suits a movie, with the layer and the way that it was found out for.
+        # Estimated settings, with the layer and the method that they are for.
         self._decided: tuple[tuple[Any, ...], SettingsEstimate] | None = None
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
@@ -121,7 +121,7 @@ class FindCells(Column):
         panel.listen(panel.session.movie_changed, self._on_movie)
 
     def _on_image(self) -> None:
-        """What was looked for in the movie before says nothing of this one."""
+        """The search in the earlier movie does not apply to this one."""
         for work in ("settings", "preview"):
             self._panel.session.cancel(work)
         layer = self._source.image.layer
@@ -152,7 +152,7 @@ class FindCells(Column):
             self.size.value = min(max(diameter, self.size.min), self.size.max)
 
     def _finding(self) -> Finding:
-        """How the forms say that cells are found; the rest is left to the movie."""
+        """The method set in the forms; the rest is estimated from the movie."""
         way = str(self.method.value)
         # A network's cells are taken as they are.
         choose: Literal["jointly", "plain"] = "jointly" if way == "jointly" else "plain"
@@ -162,18 +162,18 @@ class FindCells(Column):
 
     @property
     def _way(self) -> tuple[Any, ...]:
-        """What has to stay the same for what was decided to hold."""
+        """Inputs for which the estimated settings are valid."""
         return self._source.image.layer, self._finding().chooses, self.foreground.value
 
     def _settings(self, decided: SegmentationSettings) -> SegmentationSettings:
-        """What the forms say, beginning with what suits the movie."""
+        """The settings of the forms, applied to the estimated ones."""
         looks = Appearance(faint=self.faint.value, split=self.split.value)
         size = self.size.value if self._own_size else decided.diameter
         shown = replace(looks.applied_to(decided), diameter=size)
         return complete_settings([], shown) if self._own_size else shown
 
     def _with_settings(self, work: str, then: _Then) -> None:
-        """Call `then` once it is known what suits the movie, found out by the named work."""
+        """Call `then` once the settings are estimated by the named work."""
         layer = self._source.image.layer
         if layer is None:
             return
@@ -191,12 +191,12 @@ class FindCells(Column):
             if (self._way, self._finding()) == (way, finding):
                 self._decided = way, found
                 self._show_decided(found)
-            self._with_settings(work, then)  # what was set meanwhile holds
+            self._with_settings(work, then)  # settings changed meanwhile are kept
 
         self._panel.session.run(work, lambda: finding.decided(movie), known, self._failed)
 
     def _show_decided(self, found: SettingsEstimate) -> None:
-        """What was decided, and what is doubtful about it."""
+        """Show the estimated settings, and doubts about them."""
         if not self._own_size:
             self._show_size(found.settings.diameter or 0.0)
         doubts = (f"⚠ {words[0].upper()}{words[1:]}." for words in found.doubts)
@@ -293,7 +293,7 @@ class FindCells(Column):
         self._shown = len(search.counts)
 
     def _add(self, layer: Any, labels: NDArray[Any], finding: Finding) -> None:
-        """Show what was found; of earlier searches, the cells that were in use stay, hidden."""
+        """Show the result; cells of earlier searches that were in use stay, hidden."""
         viewer, source = self._panel.state.viewer, self._source
         if viewer is None:
             return

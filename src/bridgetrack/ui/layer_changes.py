@@ -1,4 +1,4 @@
-"""Following what people and other programs do to the layers of a movie and its cells."""
+"""Following changes of the layers of a movie and its cells by users and other programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class LayerChanges:
         self._measure_soon = qdebounced(self._measure, timeout=_REST, parent=parent)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._links.cut()
 
     def note_opened(self) -> None:
@@ -76,7 +76,7 @@ class LayerChanges:
             self._step = self._state.viewer.dims.current_step
 
     def _follow(self) -> None:
-        """Tell where what was opened is not what the layers hold now."""
+        """Emit a signal if the layers do not hold the opened data any more."""
         image, labels = self._watched
         if labels is not None and not _alike(_contents(image, labels), self._opened):
             self._changed()
@@ -99,7 +99,7 @@ class LayerChanges:
             self._measure_soon()
 
     def _note_painting(self) -> None:
-        """What was painted since the cells were measured last is an answer about them."""
+        """Painting since the cells were last measured is an answer about them."""
         pixels, self._pixels = self._pixels, []
         masks = self._state.session.masks
         if masks is None:
@@ -141,7 +141,7 @@ class LayerChanges:
 
 
 def painted_pixels(event: Any, layer: Any) -> list[Painted] | None:
-    """What a stroke changed, part by part; None where napari does not say.
+    """The pixels changed by a stroke, part by part; None if napari does not give them.
 
     Parts are tuples of indices, old and new values, or a box of the data, the pixels in it that
     changed, and their old values.
@@ -169,7 +169,7 @@ def painted_pixels(event: Any, layer: Any) -> list[Painted] | None:
 
 
 def _contents(*layers: Any) -> list[Any]:
-    """What makes another movie of layers where it changes; points that move are still these."""
+    """Content of layers whose change makes another movie; moved points do not."""
     there = [x for x in layers if x is not None]
     pixels = [x.data for x in there if not is_points(x)]
     return [*((tuple(x.scale), tuple(x.units)) for x in there), *pixels]

@@ -22,7 +22,7 @@ from bridgetrack.movie.raw import micrometers
 from bridgetrack.pipeline.project import Scale
 
 KEY = "bridgetrack"
-"""Metadata key under which the plugin keeps what it knows of a layer."""
+"""Metadata key of the plugin's notes about a layer."""
 
 
 def tag(role: str, **more: Any) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def tag(role: str, **more: Any) -> dict[str, Any]:
 
 
 def tags_of(layer: Any) -> dict[str, Any]:
-    """What the plugin noted on a layer; empty for layers of others."""
+    """Notes of the plugin on a layer; empty for other layers."""
     found = layer.metadata.get(KEY)
     return found if isinstance(found, dict) else {}
 
@@ -63,7 +63,7 @@ def file_of(layer: Any) -> Path | None:
 
 
 def name_of(layer: Any) -> str:
-    """What the movie of a layer is called, where its answers are kept by name."""
+    """Name of the movie of a layer, if its answers are kept by name."""
     return str(tags_of(layer).get("sample") or layer.name)
 
 
@@ -137,7 +137,7 @@ def put_time_first(layer: Any) -> None:
 
 
 def _known_of(layer: Any, what: str) -> dict[str, Any]:
-    """What a layer tells of its axes."""
+    """Names and sizes of the axes of a layer."""
     scale, unit = scale_of(layer)
     interval = tags_of(layer).get("frame_interval")
     return {"axes": _axes(layer, what), "scale": scale, "unit": unit, "frame_interval": interval}
@@ -172,7 +172,7 @@ def cells_over(layer: Any, pixels: Any, name: str, role: str = "labels", **tags:
 
 
 def place_like(layer: Any, other: Any, *, still: bool = False) -> None:
-    """Draw a layer where another is; what is right already is left, as napari draws all again."""
+    """Place a layer like another one; values that are equal are not set, as napari would redraw."""
     for name, value in placed_like(other, still=still).items():
         if tuple(getattr(layer, name)) != value:
             setattr(layer, name, value)
@@ -195,10 +195,8 @@ def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
 
 
 def share_scale(image: Any, labels: Any) -> None:
-    """Where one of a movie's layers says how large a pixel is, the other says nothing else.
-
-    Masks rarely know, and would else be drawn beside the cells that they show. Where both say the
-    same, the masks are drawn in the units of the image.
+    """Give a movie's layer without a scale that of the other one. Masks rarely have one, and would
+    be drawn beside their cells. If both are equal, the masks are drawn in the units of the image.
     """
     if image is None or labels is None or labels.ndim != image.ndim:
         return
@@ -233,7 +231,7 @@ def _drawn_on(movie: Any, layer: Any) -> bool:
 
 
 def add_below(viewer: Any, layer: Any, *roles: str) -> None:
-    """Add a layer below all that have some roles; the layer in the hand stays there."""
+    """Add a layer below all that have some roles; the active layer stays active."""
     layers, active = viewer.layers, viewer.layers.selection.active
     above = [layers.index(x) for x in layers if role_of(x) in roles]
     layers.insert(min(above, default=len(layers)), layer)
@@ -253,7 +251,7 @@ def look_at(viewer: Any, world: Sequence[float]) -> None:
 
 
 def mark_of(image: Any) -> str:
-    """What a movie is known by: its file, which its channels share, or else its name."""
+    """Identity of a movie: its file, which its channels share, or else its name."""
     return str(path_of(image) or name_of(image))
 
 
@@ -314,7 +312,7 @@ def detections_of(layer: Any, image: Movie | None = None) -> Detections:
 
 
 def _geometry(layer: Any, data: Array, image: Movie | None) -> Geometry:
-    """Extent of the image where there is one, else what the layer says of itself."""
+    """Extent of the image if there is one, else of the layer."""
     if image is not None:
         if image.geometry.ndim != data.shape[1] - 1:
             raise InputError(

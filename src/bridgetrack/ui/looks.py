@@ -65,7 +65,7 @@ USUAL = "lineage"
 
 
 class Looks:
-    """What is chosen and the colours, shared by the panels of a viewer.
+    """The selected tracks and the colours, shared by the panels of a viewer.
 
     Signals: `chosen_changed`, `colour_changed`.
     """
@@ -101,7 +101,7 @@ class Looks:
 
 
 class ColourBox(QComboBox):
-    """Lets people choose what all are coloured by."""
+    """Chooses the colours of tracks, cells and trees."""
 
     def __init__(self, looks: Looks) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What is drawn over the image, answers, proposals and questions, as arrays."""
+"""The overlay of answers, proposals and questions, as arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLEAR: Colour = (0.0, 0.0, 0.0, 0.0)
 EDGE: Colour = (0.0, 0.0, 0.0, 0.8)
 
 _LETTER = 0.08
-"""Half the width of a letter in cell diameters, as cells are zoomed when a question comes."""
+"""Half the width of a letter in cell diameters, at the zoom of a question."""
 
 _DOTS = 150
 """Dots around a cell at most, where a volume is in view."""
@@ -129,7 +129,7 @@ class Drawing:
         if not asked.frame <= self.view.frame <= asked.last_frame:
             return
         look = LOOKS[asked.kind]
-        # The belief would sway who checks a sample.
+        # The belief would influence the user who checks a sample.
         belief = "" if asked.sampled else f", {percent(asked.beliefs[0])}"
         who = asked.asked if asked.slot[0] == "fate" else asked.event.cells[0]  # who does it
         words = f"{self.view.name(who)} {look.sign} {look.name}{belief}"
@@ -146,7 +146,7 @@ class Drawing:
             self._cells((asked.asked,), rgba(PROPOSAL, 0.9))
 
     def pointed(self, cell: CellRef, mode: Mode) -> None:
-        """The cell that a click or Enter takes, with what that would say of it."""
+        """The cell that a click or Enter takes, with the answer that this would give."""
         outline = self.view.outline(cell)
         if len(outline):
             self._outline(outline, rgba(mode.colour))
@@ -187,7 +187,8 @@ class Drawing:
         self._write(title, shapes, self._numbers(numbered(listed)))
 
     def _cells(self, cells: Iterable[CellRef], colour: Colour) -> Array:
-        """Outlines of what is in view and rings for the rest; what they take up, shape (k, 2)."""
+        """Outlines of cells in view and rings for the others; returns their points, shape (k,
+        2)."""
         taken = [np.zeros((0, 2))]
         for cell in cells:
             if self.view.holds(cell):

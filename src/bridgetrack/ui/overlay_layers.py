@@ -19,7 +19,7 @@ _ON_TOP = "translucent_no_depth"
 _LETTERS = "".join(
     {*"0123456789 #✓,%?(frameinvw)"} | {c for look in LOOKS.values() for c in look.sign + look.name}
 )
-"""What the words for events are written with."""
+"""The letters of all words for events."""
 
 _LINE = 1.5
 """Pixels that an arrow is wide at most."""
@@ -121,7 +121,7 @@ def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
 
 
 _RIM = [(1.2, 1.2), (-1.2, -1.2)]
-"""Dots on the screen by which dark copies of words are moved, so that these have a rim."""
+"""Screen pixels by which dark copies of words are shifted, which form a rim."""
 
 
 def _placed(places: Sequence[tuple[float, ...]], ndim: int, plane: float | None) -> Array:

@@ -27,16 +27,15 @@ from bridgetrack.ui.state import ViewerState, state_of
 from bridgetrack.ui.widgets import SPACE, Column, button, wrapping
 
 _OVER = 1.0
-"""Seconds after which an error is not of what has just worked."""
+"""Seconds after which an error does not belong to the work that has just succeeded."""
 
 _KNOWN = 12
-"""Percent from which on it is told how long a search will take."""
+"""Percent from which the remaining time of a search is shown."""
 
 
 class Panel(Column):
-    """A panel of one viewer's state: a column of widgets that listens to the controllers.
-
-    `notice` shows what the session has to say, where `add_notice` was called.
+    """A panel of one viewer's state: a column of widgets that listens to the controllers. `notice`
+    shows messages of the session if `add_notice` was called.
     """
 
     notice: Notice
@@ -75,15 +74,15 @@ class Panel(Column):
         return QSize(370, 640)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
-        """As wide as its parts need; how high depends on the width, see below."""
+        """As wide as its parts need; the height depends on the width, see below."""
         return QSize(super().minimumSizeHint().width(), 0)
 
     def heightForWidth(self, width: int) -> int:  # noqa: N802
-        """As little as its parts need: where it scrolls, Qt would take as much as they like."""
+        """The least height that its parts need: in a scroll area Qt would use the preferred one."""
         return int(self.column.minimumHeightForWidth(width))
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
-        """Follow what was not followed while the panel was out of view."""
+        """Follow changes that were made while the panel was hidden."""
         self.state.guard.watch(self.viewer_window)
         self.state.canvas.look_from(self.viewer_window)
         stale, self._stale = self._stale, {}
@@ -132,13 +131,13 @@ class Panel(Column):
         self._links.add(signal, slot)
 
     def beside_movie(self, name: str = "") -> str:
-        """Where a file dialog begins: in the folder of the open movie, with a name for a file."""
+        """First path of a file dialog: in the folder of the open movie, with a name for a file."""
         movie = self.session.movie
         path = None if movie is None else movie.path
         return name if path is None else str(path.parent / name)
 
     def add_notice(self) -> None:
-        """Show what the session has to say at the end of the panel as it is so far."""
+        """Show messages of the session below the present widgets."""
         self.notice = self.add(Notice())
         session = self.session
         self.listen(session.message, self.notice.say)
@@ -166,13 +165,13 @@ class Notice(QLabel):
         self.setVisible(bool(words))
 
     def outlived(self, *_: Any) -> None:
-        """Something worked: what went wrong before is over, but for what it said itself."""
+        """Some work succeeded: remove earlier errors, but not those of this work."""
         if self._level == "error" and time.monotonic() - self._since > _OVER:
             self.say("", "")
 
 
 class WorkBar(QWidget):
-    """How far the work begun last of a panel's viewer is, with a button to cancel it.
+    """Progress of the latest work of a panel's viewer, with a button to cancel it.
 
     Emits `shown` with whether there is any work to show.
     """
@@ -206,10 +205,10 @@ class WorkBar(QWidget):
             return
         name, step = list(self._steps.items())[-1]
         begun = self._begun.setdefault(name, time.monotonic())
-        # A bar that may not be painted is not painted at once, with all else in the window.
+        # Updates are blocked so that the bar is not painted at once together with the whole window.
         self.bar.setUpdatesEnabled(False)
         self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
-        # What cannot tell how far it is begins and stays at 0: that would look as if it hung.
+        # Work without known progress stays at 0, which would look as if it had stopped.
         share = " %p %" if self.bar.value() else "…"
         if name == "segment" and self.bar.value() > _KNOWN:  # of the others only a stage is known
             left = (time.monotonic() - begun) * (100 / self.bar.value() - 1) / 60

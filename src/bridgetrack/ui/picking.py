@@ -13,9 +13,8 @@ from bridgetrack.ui.looks import LOOKS, PROPOSAL
 
 
 class Mode(Enum):
-    """What a click means: its key, if any, the words of its button, and what to do.
-
-    Those that say an event or mend masks have the name of that.
+    """Meaning of a click: its key, if any, the words of its button, and the hint. Modes for events
+    or masks have the names of these.
     """
 
     key: str
@@ -70,7 +69,7 @@ class Mode(Enum):
 
     @property
     def mends(self) -> MendKind | None:
-        """How this mode mends masks, None where it does not."""
+        """Kind of correction of masks, None for other modes."""
         return MendKind.__members__.get(self.name)
 
     @property
@@ -80,18 +79,18 @@ class Mode(Enum):
 
     @property
     def title(self) -> str:
-        """What a click says, with the sign of its event."""
+        """Words of a click, with the sign of its event."""
         return self.words if self.event is None else f"{LOOKS[self.event].sign} {self.words}"
 
     @property
     def colour(self) -> str:
-        """The colour of what a click says."""
+        """Colour of the event of a click."""
         return PROPOSAL if self.event is None else LOOKS[self.event].colour
 
 
 @dataclass
 class Picking:
-    """Cells picked so far for what a mode is about."""
+    """Cells picked so far for the event of a mode."""
 
     mode: Mode = Mode.REVIEW
     source: CellRef | None = None

@@ -118,7 +118,7 @@ class NumberPlot(Plot):
         self.name_axes("answers", "correct events, %")
 
     def name_axes(self, bottom: str, left: str) -> None:
-        """What the axes show; the words of the left one lie above it, where a low plot has room."""
+        """Name the axes; the words of the left one are above it, where a low plot has room."""
         self.setLabel("bottom", bottom)
         self.setTitle(left, size="9pt", color=self.palette().windowText().color())
         self.plotItem.layout.setRowFixedHeight(0, _TITLE)
@@ -169,7 +169,7 @@ class TreePlot(Plot):
             self._show_all()
 
     def _show_legend(self, found: Colouring | None) -> None:
-        """The palette with its values beside the trees; none where colours are names."""
+        """The palette with its values beside the trees; none if colours are categories."""
         layout = self.plotItem.layout
         if self._legend is not None:
             layout.removeItem(self._legend)
@@ -266,6 +266,6 @@ class TreePlot(Plot):
 
 
 def _alike(one: Lineages, other: Lineages) -> bool:
-    """Whether the same tracks stand in the same places."""
+    """Whether the same tracks are in the same places."""
     a, b = one.branches, other.branches
     return len(a) == len(b) and bool((a[["track_id", "x"]] == b[["track_id", "x"]]).all(axis=None))

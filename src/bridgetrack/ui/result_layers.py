@@ -29,15 +29,15 @@ TRACKS, COLOURED = "tracks", "coloured"
 """Roles of the layers."""
 
 _SHADE = "colour"
-"""Feature of the tracks that they are coloured by."""
+"""Feature of the Tracks layer that holds the colours."""
 
 SHOWING = "show tracks"
-"""Name of the background work: what the layers are to show."""
+"""Name of the background work that prepares the layers."""
 
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the layers are to show."""
+    """Content of the layers."""
 
     tracking: Tracking
     colours: Colouring
@@ -48,7 +48,7 @@ class _Shown:
     numbers: Index  # in the pixels, and their colours
     shades: Array
 
-    @cached_property  # with what napari works out of it, in the background
+    @cached_property  # with the attributes that napari computes, in the background
     def label_colours(self) -> DirectLabelColormap:
         """Colours of the numbers in the pixels."""
         known: dict[int | None, Any] = {None: "transparent", 0: "transparent"}
@@ -60,7 +60,7 @@ class _Shown:
 class ResultLayers:
     """Shows the session's tracks as lines and as colours of the cells, from `show` on.
 
-    Who deletes one of the layers does not get it back before the next `show` or the next movie.
+    A layer that the user deletes does not come back before the next `show` or the next movie.
     """
 
     def __init__(self, viewer: Any, session: Session, looks: Looks) -> None:
@@ -90,14 +90,14 @@ class ResultLayers:
             layer.visible = shown
 
     def _follow_check(self) -> None:
-        """Hide the lines while people check them, and bring them back as they were."""
+        """Hide the lines while tracks are checked, and restore them."""
         layer, running = self._layer(TRACKS), self._session.questions.check.running
         if layer is not None and running == (self._seen is None):
             seen = layer.visible if self._seen is None else self._seen
             layer.visible, self._seen = seen and not running, seen if running else None
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Stop following."""
         self._links.cut()
 
     def _layer(self, role: str) -> Any | None:
@@ -190,7 +190,7 @@ class ResultLayers:
 
 
 def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
-    """What the layers show; touches none of them.
+    """Compute the content of the layers without touching them.
 
     Done on the main thread, reading the frame in view, and the code that napari compiles for its
     first colours, would hold up the window.

@@ -67,9 +67,8 @@ class SegmentPanel(Panel):
         self.bring(path.name, lambda: read(path, columns))
 
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
-        """Read something beside the window, add what it holds and choose it.
-
-        What a person opens here is meant, also where something was chosen before.
+        """Read something in the background, add its layers and choose them. It is used even if
+        something else was chosen before.
         """
         choice = {"image": self.source.image, "labels": self.source.labels}
         choice["points"] = self.source.labels
@@ -160,12 +159,12 @@ def ask_open(parent: QWidget, start: str = "") -> Path | None:
 _ROLES = {
     "frame": "Frame", "y": "y", "x": "x", "z": "z, where there is one", "track": "Track, if any",
 }  # fmt: skip
-"""What columns of a table may have, in words."""
+"""Roles of columns of a table, in words."""
 _NONE = "–"
 
 
 def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None:
-    """What a person says of the columns of a table; None where they say nothing."""
+    """Roles of the columns of a table, chosen by the user; None if cancelled."""
     guessed, columns = guess_columns(header), [_NONE, *header]
     asked = {
         role: {"label": words, "value": guessed.get(role, _NONE), "options": {"choices": columns}}
@@ -178,14 +177,14 @@ def ask_columns(parent: QWidget, header: Sequence[str]) -> dict[str, str] | None
 
 
 _TYPED = 1000
-"""Milliseconds after the last number was typed until it holds."""
+"""Milliseconds after the last number was typed until it is applied."""
 
 _LARGEST = 1e6
 _UNKNOWN = "not known"
 
 
 class ScaleBox(QWidget):
-    """Three numbers; all lengths and times follow what is typed, a moment later."""
+    """Three numbers; all lengths and times follow after a moment."""
 
     def __init__(self, panel: Panel, source: SourceChooser) -> None:
         super().__init__()
@@ -207,7 +206,7 @@ class ScaleBox(QWidget):
 
     @property
     def known(self) -> tuple[float, float, float]:
-        """What is known of the open movie, in the order of the fields; 0 where nothing is."""
+        """Known values of the open movie, in the order of the fields; 0 if unknown."""
         movie = self._panel.session.movie
         if movie is None:
             return 0.0, 0.0, 0.0

@@ -31,13 +31,12 @@ _NO_CELLS = ("preview", layers.FOUND, "marks", "coloured")
 """Roles of layers of masks and points that show no cells to choose."""
 
 _OTHERS = "choose the cells of this movie, or the movie that they were found in"
-"""What to do about cells of another movie."""
+"""Advice about cells of another movie."""
 
 
 class SourceChooser(QWidget):
-    """Image and segmentation layers; opens the movie as soon as both make sense.
-
-    Emits `judged` when it is known what is wrong with them: `problem`, empty where nothing is.
+    """Image and segmentation layers; opens the movie as soon as both fit. Emits `judged` when they
+    were checked; `problem` says what is wrong, if anything.
     """
 
     judged = Signal()
@@ -57,7 +56,7 @@ class SourceChooser(QWidget):
         form.addRow(self.notice)
         self._last: Any = None  # the image that was looked at last
         self.problem = ""
-        self.left = ""  # what is said of cells that another movie left
+        self.left = ""  # message about the cells of another movie
         # the cells that each movie was open with last
         self._used: weakref.WeakValueDictionary[str, Any] = weakref.WeakValueDictionary()
         self._listed: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -70,7 +69,7 @@ class SourceChooser(QWidget):
         self.destroyed.connect(lambda _=None: changes.close())
         open_soon = self._open_soon = qdebounced(self.open, timeout=0, parent=self)
         for choice in (self.image, self.labels):
-            # What was said before was about another movie; of this one, more may be said soon.
+            # Earlier messages were about another movie; those about this one may follow soon.
             choice.chosen.connect(lambda _: panel.session.message.emit("info", ""))
             choice.chosen.connect(lambda _: open_soon())
         panel.listen(panel.state.elsewhere.progress, self._on_read)
@@ -141,7 +140,8 @@ class SourceChooser(QWidget):
             self._open_soon()
 
     def open(self, again: bool = False) -> None:
-        """Open what is chosen, unless it is open already; or `again`, where its scale changed."""
+        """Open the chosen layers, unless they are open already; or `again`, if the scale
+        changed."""
         image, labels = self.image.layer, self.labels.layer
         session, state = self._panel.session, self._panel.state
         if labels is not None and layers.kind_of(labels) == "image":
@@ -224,7 +224,7 @@ class SourceChooser(QWidget):
         try:
             source = self._source(image, labels)
         except BridgetrackError as error:
-            session.forget()  # what was open before is not what is chosen now
+            session.forget()  # the movie that was open before is not the one chosen now
             self._problem(str(error))
             return
         if image is not None:
@@ -318,7 +318,7 @@ class SourceChooser(QWidget):
             state.read("the cells", lambda: np.asarray(pixels.compute()), add)
 
     def said_of_masks(self) -> Steps[MaskAnswers]:
-        """What was said of the masks of the image chosen, now or before.
+        """Answers about the masks of the chosen image, given now or before.
 
         Raises
         ------

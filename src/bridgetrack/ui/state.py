@@ -1,4 +1,4 @@
-"""What the panels of a viewer share, from the first panel to closing the window."""
+"""State that the panels of a viewer share, from the first panel to closing the window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bridgetrack.ui.looks import Looks
 from bridgetrack.ui.result_layers import ResultLayers
 
 Answer = Annotation | MaskAnswer
-"""What people say: of events, or of masks."""
+"""An answer about events or about masks."""
 
 _KEEP = 20_000
 """Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
@@ -66,7 +66,7 @@ class ViewerState:
         return self.canvas.viewer
 
     def read(self, name: str, read: Callable[[], Read], done: Callable[[Read], object]) -> None:
-        """Read something beside the window, after what was asked for before, and hand it on."""
+        """Read something in the background, after earlier requests, and pass it on."""
         self._to_read.append((name, read, done))
         if not self.elsewhere.busy(READING):
             self._read_next()
@@ -92,7 +92,7 @@ class ViewerState:
         self.elsewhere.run(READING, work, ended, lambda _: self._read_next())
 
     def visit(self, answer: Answer) -> None:
-        """Bring what an answer is about into view, ready for another one."""
+        """Bring the cells of an answer into view, ready for another one."""
         self.canvas.activate()
         if isinstance(answer, Annotation):
             scene, cell = self.session.scene, answer.cells[0]
@@ -108,7 +108,7 @@ class ViewerState:
             self.canvas.show(answer.frame, place)
 
     def add_layers(self, found: Sequence[LayerData], image: Any = None) -> list[Any]:
-        """Add what a file holds; nothing where the viewer was closed meanwhile.
+        """Add the layers of a file; none if the viewer was closed meanwhile.
 
         `image` is the movie of cells among it, unless their movie comes along.
         """
@@ -178,7 +178,7 @@ class CloseGuard(QObject):
 
     @property
     def losses(self) -> list[str]:
-        """What closing now would lose, a sentence each."""
+        """Losses if the window were closed now, a sentence each."""
         found = [f"{what} is not done yet." for doer in self._doers for what in doer.unfinished]
         if self._kept.problem:
             found.append(
@@ -188,7 +188,7 @@ class CloseGuard(QObject):
         return found
 
     def eventFilter(self, watched: Any, event: Any) -> bool:  # noqa: N802
-        """Stop the window from closing where a person says so."""
+        """Keep the window open if the user says so."""
         if event.type() != QEvent.Type.Close or self._watched is None:
             return False
         if watched is not self._watched():

@@ -1,4 +1,4 @@
-"""Step 4: the tracks, how accurate they are, and files."""
+"""Step 4: the tracks, their accuracy, and export."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EACH = 30
 
 
 class TrackPanel(Panel):
-    """Shows what came out, as soon as it is opened."""
+    """Shows the result as soon as it is opened."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)
@@ -68,7 +68,7 @@ class TrackPanel(Panel):
         self.session.settings.set_kinds(replace(self.session.kinds, divisions=ticked))
 
     def _show_kinds(self) -> None:
-        """Show what can happen; also after what was ticked was refused."""
+        """Show the kinds of events that occur; also after a change was refused."""
         with QSignalBlocker(self.divide):
             self.divide.setChecked(self.session.kinds.divisions)
 
@@ -105,7 +105,8 @@ class TrackPanel(Panel):
 
 
 class UnclearBox(Column):
-    """Asks whether there are any of an event that is nowhere clear; hidden where all are clear."""
+    """Asks whether a kind of event without a clear case occurs at all; hidden if all kinds are
+    clear."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -133,7 +134,7 @@ class UnclearBox(Column):
 
 
 class CheckBox(Column):
-    """A button that draws a sample of the tracks to look at, and what came of it."""
+    """A button that draws a sample of the tracks to judge, and the outcome."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -215,12 +216,12 @@ def results_of(path: Path) -> Path:
 
 
 class ExportBox(Column):
-    """The formats, a button for the open movie and one for many, and what came of them."""
+    """The formats, a button for the open movie and one for many, and their outcome."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
         self._panel = panel
-        self._written: Tracking | None = None  # what the words below speak of
+        self._written: Tracking | None = None  # what the words below refer to
         self.formats = self.add(FormatList())
         self.save = button("Export", _BESIDE.format("beside the movie"), self.export)
         self.elsewhere = button("Export to…", _BESIDE.format("where you choose"), self.ask)
@@ -296,7 +297,7 @@ class ExportBox(Column):
         doer.run(job, work, done, what=what)
 
     def ask_many(self) -> None:
-        """Ask for a folder and track its movies; what is done stays where it is cancelled."""
+        """Ask for a folder and track its movies; finished ones are kept if it is cancelled."""
         session, start = self._panel.session, self._panel.beside_movie()
         movies = QFileDialog.getExistingDirectory(self, "Folder of the movies", start)
         if not movies:

@@ -1,4 +1,4 @@
-"""Step 3: one button, and what came of it in plain words."""
+"""Step 3: one button, and the outcome in plain words."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bridgetrack.ui.widgets import button, fitted, heading, tell, text
 
 _FILES = "Bridgetrack model (*.json)"
 _LOAD, _SAVE = "/", "/save"
-"""Stand for files in the list of models."""
+"""Entries for files in the list of models."""
 
 
 class TrainPanel(Panel):
-    """The model in use, training it with the answers, and what came of that."""
+    """The model in use, training with the answers, and the outcome."""
 
     def __init__(self, napari_viewer: Any) -> None:
         super().__init__(napari_viewer)

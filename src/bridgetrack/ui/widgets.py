@@ -90,7 +90,7 @@ def text(words: str = "", *, style: str = "", lines: int = 0) -> QLabel:
 
 
 def bring_into_view(widget: QWidget) -> None:
-    """Scroll up or down to a widget, once it has the size that its words need now."""
+    """Scroll to a widget, once it has the size that its words need."""
     area = widget.parentWidget()
     while area is not None and not isinstance(area, QScrollArea):
         area = area.parentWidget()
@@ -118,13 +118,13 @@ def heading(words: str, *, lines: int = 0) -> QLabel:
 
 
 def tell(label: QLabel, words: str) -> None:
-    """Say something; without words a label takes no room."""
+    """Show words in a label; without words it takes no room."""
     label.setText(words)
     label.setVisible(bool(words))
 
 
 def fitted(choice: QComboBox) -> QComboBox:
-    """A choice whose long words are cut rather than its panel made wider."""
+    """A combo box that cuts long words rather than make its panel wider."""
     policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
     choice.setSizeAdjustPolicy(policy)
     choice.setMinimumContentsLength(10)

@@ -1,4 +1,4 @@
-"""The guided workflow: the panels as steps, each with what it needs and what is next."""
+"""The guided workflow: the panels as steps, each with its requirements and the next step."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class WorkflowPanel(Panel):
         # Below what scrolls: at the end of a long step it would be out of view.
         self.add_notice()
         for each in self.findChildren(QAbstractButton):
-            each.pressed.connect(lambda: self.notice.say("", ""))  # the next thing is done
+            each.pressed.connect(lambda: self.notice.say("", ""))  # the next step is done
         self.setMinimumWidth(320)
         session = self.session
         for signal in (
@@ -170,7 +170,7 @@ class WorkflowPanel(Panel):
         self.save.setEnabled(self.session.movie is not None)
 
     def _next_step(self) -> str:
-        """What a step needs or what comes next, in plain words."""
+        """Requirements of a step, or the next step, in plain words."""
         session, step = self.session, self.step
         if session.questions.check.running:
             return _CHECKING
@@ -216,7 +216,7 @@ class WorkflowPanel(Panel):
 
 
 def _ready(step: int, answers: int, masks: int, trained: Outcome | None) -> str:
-    """What comes next in a step, where there are tracks and answers about events and `masks`."""
+    """The next step if there are tracks and answers about events and `masks`."""
     besides = f" and {masks} about masks" if masks else ""
     if step == 0:
         return "Ready. Next: answer some questions in step 2, or see the tracks in step 4."
@@ -239,11 +239,11 @@ _TRAINED = {
     False: "Worse than before on held-out answers: give more answers in step 2, or undo the "
     "training (Z).",
 }
-"""What is told of a training that is better or worse than what it began with, or as good."""
+"""Message about a training that is better or worse than its starting model, or equal."""
 
 
 def _scrolling(panel: Panel) -> QScrollArea:
-    """A panel that scrolls up and down where it is higher than there is room, never sideways."""
+    """A panel that scrolls vertically if it is too high, never horizontally."""
     area = QScrollArea()
     area.setWidget(panel)
     area.setWidgetResizable(True)
