@@ -109,6 +109,7 @@ def test_commands_and_options_exist(capsys):
             assert ("--json" in helped[name]) == (name != "open")
         for option in re.findall(r"--[a-z][a-z-]*", rest):
             assert f"{option} " in helped[name], f"{name} {option}"
+    assert "frank-wolfe" in helped["train"]
 
 
 def test_public_names_are_there_and_documented():

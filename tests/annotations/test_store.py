@@ -181,7 +181,8 @@ def test_a_damaged_line_is_named(tmp_path):
     _journal(path)
     lines = path.read_text().splitlines()
     for damage, words in (
-        ("}", "line 3.*damaged|line 3.*not an annotation file"),
+        ("}", "line 3: this is not an annotation file"),
+        ('{"do": "red', "line 3: .*damaged or truncated.*restore it from a backup"),
         ('{"do": "redo"}', "line 3.*nothing to redo"),
         ('{"do": "answer", "removed": ["a7"]}', "line 3.*'a7'"),
     ):

@@ -50,6 +50,8 @@ WRONG = {
     "train x --annotations a --out y --lambda -1": "lambda: should be greater than 0",
     "train x --annotations a --out y --learner perceptron --curriculum slack": "the perceptron",
     "train x --annotations a --out y --learner n-slack --regularizer l1": "'n-slack'",
+    "check x": "give either --out",
+    "check x --out y --judged z": "give either --out",
     "segment x --out y --backend magic": "'magic' is not one of 'builtin', 'cellpose'; see",
     "segment x --out y --min-size -1": "min_size: should be greater than or equal to 0",
     "explain x --frame 0 --cell 1 --to a": "--to 'a'",

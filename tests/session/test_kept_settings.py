@@ -53,7 +53,7 @@ def again(session, source, path, library):
         made.close()
 
 
-def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, again):
+def test_what_was_set_is_there_again_and_can_be_undone(session, source, taught, path, again):
     assert not (path / "answers.json").exists(), "nothing was set yet"
     session.settings.set_kinds(WITHOUT)
     session.settings.set_model(taught, shipped_model())
@@ -72,6 +72,10 @@ def test_what_was_set_is_there_again_and_can_be_undone(session, taught, path, ag
     made.redo()
     made = again()
     assert made.kinds == WITHOUT and made.model.name == "taught"
+    made.close()
+    given = Session(source.labels, project=path, model=replace(taught, name="given"))
+    assert (given.model.name, given.kinds) == ("given", WITHOUT), "before that of the project"
+    given.close()
 
 
 def test_undo_takes_answers_models_and_masks_in_turn(session, taught, path, again):
