@@ -216,8 +216,7 @@ def _known_scene(
 def _named(
     function: Callable[..., Any], given: dict[str, Any], ways: Sequence[str] = READING
 ) -> dict[str, Any]:
-    """Options for opening a movie; raises an error about names that neither they nor `function`
-    have."""
+    """Options for opening a movie; refuses names that neither these nor `function` have."""
     for name in given:
         if name not in ways:
             near = get_close_matches(name, {*signature(function).parameters, *ways}, 1)

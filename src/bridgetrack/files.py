@@ -294,8 +294,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _flush(path: Path) -> None:
-    """Wait until a file, or all files in a folder, are on the disk, where a power cut cannot harm
-    them."""
+    """Wait until a file, or all files in a folder, are on the disk, safe from a power cut."""
     for file in [path] if path.is_file() else [p for p in path.rglob("*") if p.is_file()]:
         handle = os.open(file, os.O_RDWR)
         try:
@@ -308,8 +307,7 @@ def _flush(path: Path) -> None:
 
 
 def refuse_other(path: Path) -> Digests:
-    """Refuse to replace a file or folder that is not ours or was changed; returns the digests of
-    ours.
+    """Refuse to replace a file or folder unless it is ours and unchanged; returns its digests.
 
     Raises an OutputError; the message names the file.
     """
@@ -443,8 +441,7 @@ def _every_file(path: Path) -> Iterator[Path]:
 
 
 def _read_from(given: Path) -> Iterator[Path]:
-    """Everything that an input names: a file, a folder with its content, or the matches of a
-    pattern."""
+    """The files of an input: a file, a folder with its content, or the matches of a pattern."""
     yield given
     if given.is_dir():
         files = (*given.glob("*"), *given.glob("TRA/*"))

@@ -234,8 +234,7 @@ def parse_json(text: str, what: str, where: str) -> Any:
 def json_text(
     content: Any, what: str, error: type[BridgetrackError] = InputError, *, ascii_only: bool = True
 ) -> str:
-    """JSON values as the text of a file, with an indent of 1; raises `error` if they are
-    invalid."""
+    """JSON values as the text of a file, with an indent of 1; raises `error` if invalid."""
     try:
         text = json.dumps(content, indent=1, ensure_ascii=ascii_only, allow_nan=False)
         text.encode("utf-8")

@@ -219,7 +219,7 @@ def _in_process(content: bytes, function: Callable[[Any, Part], Result], part: P
 def _on_worker(
     shared: Shared, function: Callable[[Shared, Part], Result], version: str, part: Part
 ) -> Any:
-    """Apply the function on a worker of a cluster, which reads arrays itself."""
+    """Apply the function on a worker of a cluster; arrays are computed in the worker itself."""
     import dask
 
     if version != program_version():

@@ -28,11 +28,12 @@ WRONG = 0.05
 def estimate_so_far(
     scene: Scene, have: AnnotationSet, seen: Mapping[str, float], seed: int
 ) -> ErrorEstimate | None:
-    """Share of right events by the valid answers of a scene; None without any. The slots at the
-    beginning of the random order, up to the first without an answer, are a random sample: they were
-    drawn in advance, whatever the reason for the answers. Slots are drawn one by one, so that
-    answers are independent even if errors are clustered. Weighting strata of the model's own doubt
-    was tried and covered the truth less often, because the model doubts more than it errs.
+    """Share of right events by the valid answers of a scene; None without any.
+
+    The slots at the beginning of the random order, up to the first without an answer, are a random
+    sample: they were drawn in advance, whatever the reason for the answers. Slots are drawn one by
+    one, so that answers are independent even if errors are clustered. Weighting strata of the
+    model's doubt covered the truth less often, because it doubts more than it errs.
 
     The error at an answer is that of the model that asked, which had not seen it; it is not known
     where nobody could tell, or people answered without being asked. `seen` has the errors of the

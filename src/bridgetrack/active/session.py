@@ -212,11 +212,12 @@ class ActiveSession:
         *,
         seconds: float | None = None,
     ) -> Annotation:
-        """Record the answer to a question, in place of a no to it just before. `event` is what
-        happens instead, with all its cells; None: the answer is about the proposal. By `kind` it
-        holds, does not hold (without saying what does), or cannot be told, which labels nothing and
-        is not asked again. Raises an `InputError` if the event does not fit the movie, or says
-        nothing of what is asked.
+        """Record the answer to a question, in place of a no to it just before.
+
+        `event` is what happens instead, with all its cells; None: the answer is about the proposal.
+        By `kind` it holds, does not hold (without saying what does), or cannot be told, which
+        labels nothing and is not asked again. Raises an `InputError` if the event does not fit the
+        movie, or says nothing of what is asked.
         """
         chosen = event or suggestion.event
         if suggestion.slot not in chosen.slots:

@@ -165,8 +165,8 @@ def n_doubtful(scene: Scene, beliefs: Beliefs) -> int:
 def rarity_of_kinds(scene: Scene, beliefs: Beliefs) -> Array:
     """Worth of an answer of each kind, 1 for the most common one, shape (len(Event),).
 
-    Inversely proportional to the root of the number of answers of a kind, plus one for every tenth
-    of the tracking that it makes up.
+    Inversely proportional to the root of the number of answers of a kind, in which every tenth of
+    the tracking that it makes up counts as one more.
     """
     kinds = scene.hypotheses.event
     chosen = np.bincount(kinds[beliefs.solution.chosen], minlength=len(Event)).astype(np.float64)

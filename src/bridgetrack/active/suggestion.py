@@ -1,5 +1,4 @@
-"""A question to the annotator, "is this what happens to this cell?", and options for choosing
-it."""
+"""A question to the annotator, "is this what happens to this cell?", and options of choosing it."""
 
 from __future__ import annotations
 

@@ -31,12 +31,12 @@ CLEARLY_NEARER = 0.5
 Where a cell was cut in two, the ratio is that of the areas of the pieces."""
 
 FAR = 1e9
-"""Pixels beyond which a position is no place in any movie; keeps squares finite."""
+"""Pixels beyond which a position is in no movie; keeps squares finite."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """An annotation that names a cell which is not there any more."""
+    """An annotation that names a cell which does not exist any more."""
 
     id: str
     cell: CellRef  # the cell that was not found, as it was when annotated
@@ -53,7 +53,7 @@ class Anchored:
     listed: tuple[Annotation, ...]  # annotations that were anchored, in natural order, A of them
     owner: Index  # index into `listed` of every event, shape (E,), rising
     events: Events  # the events, E of them; those that do not name all their cells are patterns
-    # what could not be anchored, in natural order; the first missing cell of each
+    # annotations that could not be anchored, in natural order; the first missing cell of each
     lost: tuple[Lost, ...]
     rows: dict[CellRef, int]  # row of every cell that was found
 
@@ -72,7 +72,7 @@ class Anchored:
 
 def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef]:
     """References to detections of some rows; positions in pixels, rounded to a hundredth."""
-    # Column by column: of several columns at once pandas makes a new table, at every click.
+    # Column by column: for several columns at once pandas makes a new table, at every click.
     columns = (detections.table[axis] for axis in detections.geometry.axes)
     places = [c.to_numpy(dtype=np.float64)[rows].round(2).tolist() for c in columns]
     frames, labels = detections.frame[rows].tolist(), detections.label[rows].tolist()
@@ -83,7 +83,7 @@ def cell_refs(detections: Detections, rows: NDArray[np.integer]) -> list[CellRef
 def event_refs(detections: Detections, events: Events) -> list[EventRef]:
     """References to events given in rows of detections.
 
-    Raises an `InputError` where the cells of an event do not fit its kind.
+    Raises an `InputError` if the cells of an event do not fit its kind.
     """
     cells = np.concatenate([events.sources, events.targets], axis=1)
     named = np.unique(cells[cells >= 0])
@@ -108,8 +108,8 @@ def anchor(
 
     A cell is, in this order, the detection with its label at its place, the detection whose mask
     covers its position, or the one with the nearest centroid. The annotations may be made on an
-    earlier segmentation; without the label movie masks are not looked at. Raises InputError where
-    the annotations are of a movie with another number of axes.
+    earlier segmentation; without the label movie masks are not used. Raises an `InputError` if the
+    annotations are of a movie with another number of axes.
     """
     ndim = detections.geometry.ndim
     if annotations.geometry.ndim != ndim:
@@ -139,7 +139,7 @@ def anchor(
 
 
 def _pairs(rows: list[list[int]]) -> Index:
-    """Up to two rows of each event, ascending, -1 where there is none, shape (E, 2)."""
+    """Up to two rows of each event, ascending, -1 if there is none, shape (E, 2)."""
     full = [[*sorted(pair), -1, -1][:2] for pair in rows]
     return np.array(full, dtype=np.int64).reshape(-1, 2)
 
@@ -151,7 +151,7 @@ _NO_FRAME, _NOTHING_NEAR, _AMBIGUOUS, _SHARED = -1, -2, -3, -4
 def _problem(
     annotation: Annotation, rows: dict[CellRef, int], detections: Detections
 ) -> Lost | None:
-    """The first cell of an annotation that is not there, or is another cell of it, too."""
+    """The first cell of an annotation that was not found, or that is also another cell of it."""
     why = {
         _NO_FRAME: f"the movie has only {detections.geometry.n_frames} frames",
         _NOTHING_NEAR: f"there is no detection within {REACH:g} cell diameters of it now",
@@ -169,7 +169,7 @@ def _problem(
 
 
 def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) -> Index:
-    """Rows of cells, or why there is none; masks are read only where labels fail, shape (m,)."""
+    """Rows of cells, or why there is none; masks are read only if labels fail, shape (m,)."""
     scale = detections.geometry.scale_array
     frame = np.array([c.frame for c in cells], dtype=np.int64)
     pixel = np.clip(np.array([c.position for c in cells], dtype=np.float64), -FAR, FAR)
@@ -202,7 +202,7 @@ def _locate(cells: list[CellRef], detections: Detections, labels: Movie | None) 
 def _two_nearest(detections: Detections, frame: Index, place: Array) -> tuple[Array, Index]:
     """Distances and rows of the two detections nearest to places in frames, shapes (m, 2).
 
-    Another frame is so far away that only what is in the same one is near.
+    Other frames are taken to be so far away that only detections of the same one are near.
     """
     rows = np.flatnonzero(np.isin(detections.frame, frame))
     if not len(rows):
@@ -221,7 +221,7 @@ def _by_centroid(distance: Array, near: Index, diameter: Array) -> Index:
 
 
 def _covering(detections: Detections, frame: Index, pixel: Array, labels: Movie) -> Index:
-    """Rows of the masks that cover pixels of frames, -1 where there is none, shape (m,)."""
+    """Rows of the masks that cover pixels of frames, -1 if there is none, shape (m,)."""
     found = np.full(len(frame), -1, dtype=np.int64)
     for t in np.unique(frame).tolist():
         image = labels.channel_frame(t)
@@ -234,7 +234,7 @@ def _covering(detections: Detections, frame: Index, pixel: Array, labels: Movie)
 
 
 def _part_shared(row: Index, by_label: Mask, place: Array, present: Array, reach: Array) -> None:
-    """Unanchor cells that lay apart and are one detection now, but for one with its own label."""
+    """Unanchor cells that lay apart and are one detection now, except one with its own label."""
     found, count = np.unique(row[row >= 0], return_counts=True)
     for r in found[count > 1].tolist():
         group = np.flatnonzero(row == r)
@@ -247,8 +247,8 @@ def _part_shared(row: Index, by_label: Mask, place: Array, present: Array, reach
 def cell_diameters(detections: Detections) -> Array:
     """Diameter of the disc or ball with each detection's area, in ``geometry.unit``, shape (n,).
 
-    Where the masks are not known and an area says nothing (missing, or at most one pixel), half the
-    median distance between nearest neighbours stands in.
+    If an area is missing or, without masks, at most one pixel, half the median distance between
+    nearest neighbours is used instead.
     """
     area = detections.table["area"].to_numpy(dtype=np.float64)
     known = area > (0 if detections.has_masks else 1)

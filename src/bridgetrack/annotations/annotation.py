@@ -26,13 +26,13 @@ EventKey = tuple[Event, tuple[Cell, ...], tuple[Cell, ...]]
 
 RANDOM = "random"
 """Source of answers about slots drawn at random, as sessions ask them: the more slots an event
-covers, the more often it is met. Only these, and `UNIFORM`, give an unbiased accuracy."""
+covers, the more often it is drawn. Only these, and `UNIFORM`, give an unbiased accuracy."""
 
 SUGGESTED = "suggested"
 """Source of answers to other questions: about events of which the model is uncertain."""
 
 UNIFORM = "uniform"
-"""Source of answers about events drawn at random, all alike."""
+"""Source of answers about events drawn uniformly at random."""
 
 VERIFIED = "verified"
 """Source of answers that a verified track rests on."""
@@ -86,7 +86,7 @@ def _event(key: object) -> Event:
 class EventRef:
     """An event between cells, or, with one cell only, any event of this kind at that cell.
 
-    Raises an `InputError` where the number of cells or their frames do not fit the event.
+    Raises an `InputError` if the number of cells or their frames do not fit the event.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ class EventRef:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """Slots that the event covers (a pattern: the one slot that it speaks of)."""
+        """Slots that the event covers (a pattern: the one slot that it refers to)."""
         slots = [("fate", c.cell) for c in self.sources]
         slots += [("history", c.cell) for c in self.targets]
         if self.event == Event.FALSE:
@@ -164,29 +164,29 @@ class EventRef:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """One answer; raises an `InputError` where its parts do not fit each other.
+    """One answer; raises an `InputError` if its parts do not fit each other.
 
     Parameters
     ----------
     id
         Unique name within a set: letters, digits, ``_``, ``.``, ``-``.
     kind
-        ``confirm``: the event holds. ``reject``: the event, or any event that fits the
-        pattern, does not hold. ``one_of``: exactly one of these events of one common slot
-        holds. ``cannot_tell``: a person looked and could not say; labels nothing.
+        ``confirm``: the event holds. ``reject``: the event, or any event that fits the pattern,
+        does not hold. ``one_of``: exactly one of these events of one common slot holds.
+        ``cannot_tell``: the annotator could not tell; labels nothing.
     events
         The events meant: one, for ``one_of`` two or more.
     created
-        Time in ISO 8601 with the zone, None where no clock was involved.
+        Time in ISO 8601 with the zone, None if no clock was involved.
     source
         Where the answer came from: ``click``, ``review``, ``correction``, ``import``,
-        ``simulated``, `SUGGESTED`, or `RANDOM` or `UNIFORM` where it was drawn at random.
+        ``simulated``, `SUGGESTED`, or `RANDOM` or `UNIFORM` if it was drawn at random.
     seconds
-        Time that the answer took, None where unknown.
+        Time that the answer took, None if unknown.
     right
-        Whether the model had proposed what holds; None where it was not asked, or not known.
+        Whether the model had proposed the event that holds; None if not asked, or unknown.
     named
-        Which of `FATES` the end or the beginning is that the event is; None where nobody said.
+        Which of `FATES` is the cause of the end or beginning; None if nobody named it.
     """
 
     id: str
@@ -238,7 +238,7 @@ class Annotation:
 
     @property
     def cells(self) -> tuple[CellRef, ...]:
-        """All cells named, in order, repeated where several events name them."""
+        """All cells named, in order, repeated if several events name them."""
         return tuple(c for e in self.events for c in e.cells)
 
     @property
@@ -249,7 +249,7 @@ class Annotation:
 
 
 def now() -> str:
-    """The present time as `Annotation.created` wants it."""
+    """The present time in the form of `Annotation.created`."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 

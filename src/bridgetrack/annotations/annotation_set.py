@@ -32,7 +32,7 @@ A = TypeVar("A", Annotation, MaskAnswer)
 class AnswerSet(Generic[A]):
     """Answers of one kind about one movie; every change gives a new set.
 
-    Raises an `InputError` where an id is there twice or an answer does not fit the movie.
+    Raises an `InputError` if an id occurs twice or an answer does not fit the movie.
 
     Parameters
     ----------
@@ -103,9 +103,9 @@ class AnswerSet(Generic[A]):
         return f"{type(self).__name__}({len(self)} {self.noun}s)"
 
     def edit(self, remove: Iterable[str] = (), add: Iterable[A] = ()) -> Self:
-        """A set without the answers of some ids and with others; the same where there are none.
+        """A set without the answers of some ids and with others; the same set if there are none.
 
-        Raises an `InputError` where an id to remove is not there, or an added one is already.
+        Raises an `InputError` if an id to remove does not exist, or an added one does already.
         """
         gone, come = [self[i].id for i in remove], tuple(add)
         if not gone and not come:
@@ -175,6 +175,6 @@ class AnnotationSet(AnswerSet[Annotation]):
         return tuple(a for a in self if any(c.frame == frame for c in a.cells))
 
     def counts(self) -> Mapping[Event, int]:
-        """How many events of each kind are confirmed; zero where there are none."""
+        """How many events of each kind are confirmed; zero if there are none."""
         found = Counter(a.events[0].event for a in self if a.kind == Kind.CONFIRM)
         return {e: found[e] for e in Event}

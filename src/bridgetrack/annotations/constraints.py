@@ -41,8 +41,8 @@ class Constraints:
     # index of each row's annotation in ``Anchored.listed``, shape (A,), rising, and its id
     annotation: Index
     ids: tuple[str, ...]
-    # why annotations without a row constrain nothing, by their ids; without those that say that
-    # one cannot tell, whose number is `unsure`
+    # why annotations without a row constrain nothing, by their ids; those of the kind cannot_tell
+    # are only counted, in `unsure`
     unused: Mapping[str, str] = field(default_factory=dict)
     unsure: int = 0
 
@@ -53,7 +53,7 @@ class Constraints:
     def allowed(self) -> Mask:
         """Hypotheses that no row excludes, shape (H,).
 
-        Setting the others to 0 is the same as all constraints, since every slot is covered once.
+        Setting the others to 0 is equivalent to all constraints, since every slot is covered once.
         """
         allowed = np.ones(self.sets.shape[1], dtype=bool)
         allowed[self.others.indices] = False
@@ -88,13 +88,13 @@ def required_events(anchored: Anchored) -> Events:
 def compile_constraints(anchored: Anchored, hypotheses: Events) -> Constraints:
     """The sets of hypotheses that annotations allow, one slot each.
 
-    A confirmed event is counted once, at its first active slot; a rejected event leaves the
-    other hypotheses of its first slot (the source's fate, where it has a source); a rejected
-    kind leaves those of other kinds; an ambiguous answer leaves its alternatives. Annotations
-    that constrain nothing are in ``unused``.
+    A confirmed event is counted once, at its first active slot; a rejected event leaves the other
+    hypotheses of its first slot (the source's fate, if it has a source); a rejected kind leaves
+    those of other kinds; an ambiguous answer leaves its alternatives. Annotations that constrain
+    nothing are in ``unused``.
 
     Hypotheses are those of the same detections, generated with ``required_events(anchored)``.
-    Raises a `ContradictionError` where annotations exclude each other; the message names them.
+    Raises a `ContradictionError` if annotations exclude each other; the message names them.
     """
     slot = answered_slots(anchored)
     live = np.flatnonzero(slot >= 0)
@@ -134,7 +134,7 @@ def _part(matrix: sp.csr_matrix, chosen: Mask) -> sp.csr_matrix:
 
 
 def answered_slots(anchored: Anchored) -> Index:
-    """The one slot of every annotation, numbered as in `Events`, -1 where it has none, (A,)."""
+    """The one slot of every annotation, numbered as in `Events`, -1 if it has none, (A,)."""
     active = active_slots(anchored.detections)
     slots = anchored.events.slots(len(anchored.detections))
     start = np.searchsorted(anchored.owner, np.arange(len(anchored.listed)))
@@ -150,7 +150,7 @@ def answered_slots(anchored: Anchored) -> Index:
 
 
 def usable_with(anchored: Anchored, hypotheses: Events) -> Mask:
-    """Annotations all of whose events are among some hypotheses, where they must be, (A,)."""
+    """Annotations whose events are all among some hypotheses, if they must be, (A,)."""
     needed = _said(anchored, Kind.CONFIRM, Kind.ONE_OF)[anchored.owner]
     missing = needed & (hypotheses.find(anchored.events) < 0)
     usable = np.ones(len(anchored.listed), dtype=bool)

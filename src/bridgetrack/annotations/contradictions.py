@@ -118,10 +118,10 @@ def _both(slot: Slot, one: Annotation, other: Annotation) -> str:
 
 
 def conflicts_with(annotations: AnnotationSet, new: Iterable[Annotation]) -> list[Contradiction]:
-    """Contradictions that more annotations would bring, found in their neighbourhood only.
+    """Contradictions that new annotations would cause, found in their neighbourhood only.
 
-    Annotations with the ids of new ones are taken as replaced. The time does not depend on the
-    size of the set.
+    Annotations with the ids of new ones count as replaced. The time does not depend on the size of
+    the set.
     """
     added = {a.id: a for a in new}
     near = _touching(annotations, added.values())

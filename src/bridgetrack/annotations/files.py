@@ -1,6 +1,7 @@
-"""Files of answers about events and masks of a movie, and of settings. A file is a journal: the
-first line holds everything as one object, and every later change is a line of its own. Files of
-earlier versions are converted when they are read.
+"""Files of answers about events and masks of a movie, and of settings.
+
+A file is a journal: the first line holds everything as one object, and every later change is a line
+of its own. Files of earlier versions are converted when they are read.
 """
 
 from __future__ import annotations
@@ -169,8 +170,9 @@ def first_line(history: AnswerHistory) -> str:
 
 
 class Journal:
-    """A file that only one program at a time changes; it need not exist. Made before the file is
-    read, to notice later changes by others.
+    """A file that only one program at a time changes; it need not exist.
+
+    Make it before the file is read, so that it notices later changes by others.
 
     Parameters
     ----------
@@ -187,9 +189,10 @@ class Journal:
         self._seen = _stamp(self.path)
 
     def read(self, begin: AnswerHistory | None = None) -> AnswerHistory:
-        """Its content, with the files that earlier versions kept beside it. `begin` is the content
-        if the file is missing. Raises an `InputError` if it is missing without that, or not valid;
-        the message names the entry.
+        """Its content, with the files that earlier versions kept beside it.
+
+        `begin` is the content if the file is missing. Raises an `InputError` if it is missing
+        without that, or not valid; the message names the entry.
         """
         if begin is None or self.path.exists():
             history, earlier = self._read()
@@ -210,7 +213,7 @@ class Journal:
         history = ANNOTATION_FILE.check(present, str(path))
         *lines, torn = rest.split("\n")
         if complete := _object(torn) is not None:
-            lines.append(torn)  # an editor has taken its end away
+            lines.append(torn)  # an editor has removed its line end
         for number, line in enumerate(lines, 2):
             where = f"{path}, line {number}"
             content = parse_json(line, ANNOTATION_FILE.what, where)
@@ -262,7 +265,7 @@ class Journal:
     def write(self, do: Do, change: AnswerChange, old: AnswerHistory, new: AnswerHistory) -> None:
         """Write a step: as one more line, or by writing everything anew.
 
-        Raises an `OutputError` where it cannot be written, or another program changed the file
+        Raises an `OutputError` if it cannot be written, or another program changed the file
         meanwhile; then nothing has changed.
         """
         if self.end is None or not self.path.exists():
@@ -309,7 +312,7 @@ class Journal:
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """Marks that change when a file does; None where there is none."""
+    """Marks that change when a file does; None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -318,7 +321,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 
 def _object(line: str) -> dict[str, Any] | None:
-    """A line as a JSON object; None where it is none."""
+    """A line as a JSON object; None if it is none."""
     try:
         content = parse_json(line, "", "")
     except InputError:
@@ -339,12 +342,12 @@ def folder_of(path: str | os.PathLike[str]) -> Path | None:
 def load_annotations(path: str | os.PathLike[str]) -> AnnotationSet:
     """Annotations from a file, or from the folder of a project.
 
-    Warns where the last line was not written to its end; it is left out.
+    Warns if the last line was not written to its end; it is left out.
 
     Raises
     ------
     InputError
-        Where the file is missing or not valid; the message names the entry.
+        If the file is missing or not valid; the message names the entry.
     """
     journal = Journal(as_path(path))
     history = journal.read()
@@ -364,14 +367,13 @@ def load_mask_answers(
         The file or the folder of a project; also a file of answers about events beside which an
         earlier version kept them.
     geometry
-        Extent and scale of the movie that they must be about, which they then have; any where
-        None.
+        Extent and scale of the movie that they must be about, which they then have; any if None.
 
     Raises
     ------
     InputError
-        Where the file is missing or not valid, the message names the entry; or where it belongs
-        to another movie.
+        If the file is missing or not valid, the message names the entry; or if it belongs to
+        another movie.
     """
     known = Journal(as_path(path)).read()
     return (known if geometry is None else known.of_movie(geometry, path)).masks
@@ -380,12 +382,12 @@ def load_mask_answers(
 def save_annotations(
     annotations: AnnotationSet | AnswerHistory, path: str | os.PathLike[str]
 ) -> None:
-    """Write annotations, and the undo history where one is given, to a file in one step.
+    """Write annotations, and the undo history if one is given, to a file in one step.
 
     Raises
     ------
     OutputError
-        Where it cannot be written; what was there before is left as it was.
+        If it cannot be written; the earlier file is left unchanged.
     """
     history = annotations if isinstance(annotations, AnswerHistory) else AnswerHistory(annotations)
     write_text(as_path(path), first_line(history), _WHAT)
@@ -395,11 +397,11 @@ def save_annotations(
 
 
 def _present_form(head: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The first object of a file in the present form (itself if it is), and a converter of its
-    lines.
+    """The first object of a file in the present form, and a converter of its lines to this form.
 
-    Of answers about events, version 1 had no lines, and version 2 nothing else. Versions before 3
-    kept answers about masks in journals of their own, version 1 with those that were undone.
+    In files of answers about events, version 1 had no later lines, and version 2 no other answers.
+    Versions before 3 kept answers about masks in journals of their own, version 1 with those that
+    were undone.
     """
     known = head if isinstance(head, dict) and head.get("version") in (1, 2) else {}
     if known.get("format") == ANNOTATION_FILE.name:

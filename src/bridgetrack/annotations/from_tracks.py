@@ -33,11 +33,12 @@ class ImportedTracks:
 def compare_tracks(
     theirs: Tracks, ours: list[EventRef], detections: Detections, labels: Movie | None = None
 ) -> ImportedTracks:
-    """Compare tracks of another program with the present events, and return the differences as
-    answers. Only ``nodes`` and ``edges`` of their tracks are used. Cells are found by label and
-    place, as `anchor` does. There are no answers about cells that they do not link, and none that a
-    cell leaves or appears. Raises an `InputError` where their links are no events, or the movie has
-    another number of axes.
+    """Compare tracks of another program with the present events; the differences are answers.
+
+    Only ``nodes`` and ``edges`` of their tracks are used. Cells are found by label and place, as
+    `anchor` does. There are no answers about cells that they do not link, nor that a cell leaves or
+    appears where they have no link. Raises an `InputError` if their links are no events, or the
+    movie has another number of axes.
     """
     listed = (
         Annotation(f"i{k}", Kind.CONFIRM, (event,), source="import")
@@ -63,10 +64,10 @@ def compare_tracks(
 
 
 def link_events(tracks: Tracks) -> list[EventRef]:
-    """The moves, skips, divisions, splits and merges that the links of tracks amount to.
+    """The moves, skips, divisions, splits and merges given by the links of tracks.
 
     Two links from one cell are a division unless both are marked ``split``. Raises an `InputError`
-    where links are no events, or name cells that are not there.
+    if links are no events, or name cells that do not exist.
     """
     nodes, links = tracks.nodes, tracks.edges.drop_duplicates(["source", "target"])
     src, tgt = edge_rows(nodes, links, "the imported tracks")
@@ -91,7 +92,7 @@ def link_events(tracks: Tracks) -> list[EventRef]:
 def table_events(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
     """References to events of tracks, given as some rows of a table such as `Tracks.events`.
 
-    Raises an `InputError` where the cells of an event do not fit its kind.
+    Raises an `InputError` if the cells of an event do not fit its kind.
     """
     nodes = tracks.nodes
     named = [i for side in ("sources", "targets") for ids in table[side] for i in ids]
@@ -112,10 +113,10 @@ def table_events(tracks: Tracks, table: pd.DataFrame) -> list[EventRef]:
 
 
 def read_events(events: Events, detections: Detections) -> Events:
-    """True events that are a question for the tracker, as `bridgetrack.true_events` returns them.
+    """True events that a tracker has to find, as `bridgetrack.true_events` returns them.
 
-    Those are left out that appear in the first or disappear in the last frame. Raises an
-    `InputError` where they name other detections than these.
+    Appearances in the first and disappearances in the last frame are left out. Raises an
+    `InputError` if they name other detections than these.
     """
     named = np.concatenate([events.sources, events.targets], axis=1)
     if len(events) and not -1 <= named.min() <= named.max() < len(detections):
@@ -127,7 +128,7 @@ def read_events(events: Events, detections: Detections) -> Events:
 
 
 SHARES = {Event.MOVE: 0.6, Event.DIVIDE: 0.2}
-"""Shares of a count (design section 8); the other kinds share what is left."""
+"""Shares of a count (design section 8); the other kinds share the rest."""
 
 
 def draw_annotations(
@@ -147,10 +148,10 @@ def draw_annotations(
     detections
         The detections that their rows belong to.
     count, fraction
-        How many events, or which share of them, to annotate; one of the two. More than there
-        are takes all. By count, 60 % are moves, 20 % divisions, and 20 % the other kinds that
-        occur, in turns; what a kind lacks are any others. By fraction, it is the share of
-        each kind, but at least one of each.
+        How many events, or which share of them, to annotate; one of the two. More than there are
+        takes all. By count, 60 % are moves, 20 % divisions, and 20 % the other kinds that occur, in
+        turns; if a kind has too few, others are added. By fraction, it is the share of each kind,
+        but at least one of each.
     seed
         Two draws with the same arguments are the same. A larger fraction contains the draw of
         a smaller one.
@@ -158,17 +159,17 @@ def draw_annotations(
     Returns
     -------
     AnnotationSet
-        With the ids ``s1``, ``s2``, ... in the order of drawing, without times.
+        Annotations with the ids ``s1``, ``s2``, ... in the order of drawing, without times.
 
     Raises
     ------
     InputError
-        Where the numbers are not valid, or there is no event to draw.
+        If the numbers are not valid, or there is no event to draw.
 
     Warns
     -----
     BridgetrackWarning
-        Where there are fewer events than `count`.
+        If there are fewer events than `count`.
     """
     if (count is None) == (fraction is None):
         raise InputError("give either a count or a fraction of the events to draw")

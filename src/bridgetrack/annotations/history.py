@@ -48,13 +48,13 @@ Do = Literal["answer", "set", "undo", "redo"]
 class AnswerHistory:
     """The answers and settings of a movie, and the steps that led to them.
 
-    A step raises an `InputError` where it does not fit, or there is none to undo or redo.
+    A step raises an `InputError` if it does not fit, or there is none to undo or redo.
     """
 
     annotations: AnnotationSet  # the present answers about events
     past: tuple[AnswerChange, ...] = ()  # steps that led here, the latest last
     future: tuple[AnswerChange, ...] = ()  # steps that were undone, the next to redo last
-    # the present answers about masks; none where None
+    # the present answers about masks; none if None
     masks: MaskAnswers = None  # type: ignore[assignment]  # made by __post_init__
     # settings and learned values, as JSON values by name
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -64,8 +64,9 @@ class AnswerHistory:
             object.__setattr__(self, "masks", MaskAnswers(self.annotations.geometry))
 
     def after(self, do: Do, change: AnswerChange = NOTHING) -> tuple[AnswerHistory, AnswerChange]:
-        """The history after a step, and the change made by it. `change` is the change of ``answer``
-        and ``set``; after it, steps that were undone can no longer be redone.
+        """The history after a step, and the change made by it.
+
+        `change` is that of ``answer`` or ``set``; after it, undone steps cannot be redone.
         """
         past, future = self.past, self.future
         if do == "answer":
@@ -87,8 +88,9 @@ class AnswerHistory:
         return known, change
 
     def of_movie(self, geometry: Geometry, path: str | os.PathLike[str] | None) -> AnswerHistory:
-        """The same for a movie, which may be longer than before. Raises an `InputError` if the
-        answers, which are in the file `path`, are about another one.
+        """The same for a movie, which may be longer than before.
+
+        Raises an `InputError` if the answers, which are in the file `path`, are about another one.
         """
         annotations, masks = self.annotations, self.masks
         if annotations.geometry.ndim != geometry.ndim:

@@ -46,8 +46,8 @@ class MaskAnswers(AnswerSet[MaskAnswer]):
     """All answers about the masks of a movie, in the order in which they were given.
 
     Iteration goes over the answers alone, without masks that were chosen anew, which are in `past`
-    and are found by id, too. An `InputError` is raised where an id is there twice, or an answer
-    names pixels outside the movie.
+    and are found by id, too. An `InputError` is raised if an id occurs twice, or an answer names
+    pixels outside the movie.
     """
 
     noun, prefix = "answer about masks", "m"
@@ -126,7 +126,7 @@ _SAME = 0.8  # overlap above which a candidate equals a set of pixels that was c
 _GONE = 0.5  # the same if nothing is right in its place
 _RIGHT = 0.5  # overlap from which a candidate may be the cell
 _BEST = 0.1  # by how much it may be worse than the best candidate
-_TAKEN = 0.25  # of the smaller of two, from which one cuts or swallows the other
+_TAKEN = 0.25  # of the smaller of two, from which one cuts or contains the other
 _ONE_CELL = (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR, Event.SKIP)
 
 
@@ -140,7 +140,7 @@ class _Said:
 
 
 def targets(regions: Regions, answers: MaskAnswers) -> Index:
-    """Labels of candidates by the answers about their movie, shape (R,).
+    """Classes of candidates by the answers about their movie, shape (R,).
 
     1 for a cell confirmed by an answer (an overlap above 0.5, and within 0.1 of the best
     candidate), -1 for a candidate that cuts or contains such a cell or was called wrong, 0 for one
@@ -184,9 +184,9 @@ def _compared(regions: Regions, sets: Regions, t: int) -> tuple[Array, Array, Ar
 
 
 def as_candidates(answers: MaskAnswers, of: Collection[int] | None = None) -> Regions:
-    """The cells that people drew, mended or called right, as candidates of the source `SOURCE`.
+    """The cells that people drew, corrected or confirmed, as candidates of the source `SOURCE`.
 
-    They share no pixels, so that all of them can be chosen. Of all frames, or of some.
+    They share no pixels, so that all of them can be chosen. Those of all frames, or of some.
     """
     standing = sorted(_standing(answers, of).items())
     nothing = no_regions(answers.geometry.shape or (), (SOURCE,))
@@ -227,7 +227,7 @@ def _like_any(pixels: Index, limit: float, sets: Iterable[Index]) -> bool:
 
 
 def honoured(labels: NDArray[Any], answers: MaskAnswers, frame: int) -> bool:
-    """Whether the masks of a frame, shape ([Z,] Y, X), are as the answers about it say."""
+    """Whether the masks of a frame, shape ([Z,] Y, X), agree with the answers about it."""
     known = _standing(answers, {frame})
     if frame not in known:
         return True
@@ -248,9 +248,9 @@ def with_events(
 ) -> Steps[MaskAnswers]:
     """Answers about masks, with those that follow from confirmed events for the present masks.
 
-    The mask of a cell that moves, is missed or divides is right. That of a cell that merges or is
-    split is wrong there or in the next frame, so that nothing follows unless its track is verified.
-    A false detection is no cell. Direct answers about masks take precedence.
+    The mask of a cell that moves, divides, appears, disappears or is missed is right. That of a
+    cell that merges or is split is wrong there or in the next frame, so that nothing follows unless
+    its track is verified. A false detection is no cell. Direct answers about masks take precedence.
     """
     right, none = _rows_said(anchor(answers, detections, labels))
     frames = np.unique(detections.frame[np.concatenate([right, none])]).tolist()

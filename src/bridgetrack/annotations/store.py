@@ -31,15 +31,15 @@ from bridgetrack.movie.geometry import Geometry
 class AutosavingStore:
     """Answers and settings of a movie kept in a file: a change is on disk when the call returns.
 
-    Emits `changed` after every change, with the `AnswerChange`. What changes it raises
-    `OutputError` where that cannot be saved; then nothing has changed. Raises an `InputError` where
-    the file is not valid, or belongs to a movie of another extent.
+    Emits `changed` after every change, with the `AnswerChange`. Its methods raise an `OutputError`
+    if a change cannot be saved; then nothing has changed. Raises an `InputError` if the file is not
+    valid, or belongs to a movie of another extent.
 
     Parameters
     ----------
     path
-        The file; read where it is there (to resume), made at the first change where not. None
-        to keep all in memory alone.
+        The file; read if it exists (to resume), else made at the first change. None to keep
+        everything in memory.
     geometry
         Extent and scale of the movie.
     begin
@@ -67,13 +67,13 @@ class AutosavingStore:
             if begin is not None and not journal.path.exists():
                 journal.begin(self.history)
         self.resumed = len(self.annotations) + len(self.masks)  # answers that were in the file
-        # Whether others may not take the place of an annotation: verified tracks rest on it.
+        # Whether an annotation may not be replaced by others: verified tracks rest on it.
         self.locked: Callable[[Annotation], bool] = lambda a: a.source == VERIFIED
         self.name: Name = by_label  # names of cells in messages
 
     @property
     def path(self) -> Path | None:
-        """Where it is kept; None where it is in memory alone."""
+        """The file; None if everything is in memory."""
         return None if self._journal is None else self._journal.path
 
     @property
@@ -105,7 +105,7 @@ class AutosavingStore:
 
         Nothing changes if all was said before with the same `named`. Returns the annotation that
         now holds for each, and the number of earlier answers that were replaced. Raises an
-        `InputError` where a verified track is locked against one of them. All else is as in
+        `InputError` if a verified track is locked against one of them. All else is as in
         `Annotation`.
         """
         have, created = self.annotations, now()
@@ -130,13 +130,13 @@ class AutosavingStore:
         return stand, len(removed)
 
     def _same(self, kind: Kind, event: EventRef) -> Annotation | None:
-        """The annotation that says this already."""
+        """The annotation that says the same."""
         near = self.annotations.at(*event.cells[0].cell)
         said = (a for a in near if a.kind == kind and [e.key for e in a.events] == [event.key])
         return next(said, None)
 
     def refuse_locked(self, annotations: Iterable[Annotation]) -> None:
-        """Raise an `InputError` where a verified track rests on one of these, which may not go."""
+        """Raise an `InputError` if a verified track rests on one of these, which must stay."""
         locked = next((a for a in annotations if self.locked(a)), None)
         if locked is not None:
             cell = locked.cells[0]
@@ -148,7 +148,7 @@ class AutosavingStore:
     # ------------------------------------------------------------------ steps
 
     def edit(self, change: AnswerChange) -> None:
-        """Take a step, which can be undone; raises an `InputError` where it does not fit."""
+        """Take a step, which can be undone; raises an `InputError` if it does not fit."""
         self._take("answer", change)
 
     def set(self, settings: Mapping[str, Any], *, undoable: bool = False) -> None:
@@ -158,11 +158,11 @@ class AutosavingStore:
         self._take("answer" if undoable else "set", change)
 
     def undo(self) -> None:
-        """Take back the last step; raises an `InputError` where there is none."""
+        """Undo the last step; raises an `InputError` if there is none."""
         self._take("undo")
 
     def redo(self) -> None:
-        """Repeat the step undone last; raises an `InputError` where there is none."""
+        """Repeat the step undone last; raises an `InputError` if there is none."""
         self._take("redo")
 
     def _take(self, do: Do, change: AnswerChange = NOTHING) -> None:

@@ -1,5 +1,4 @@
-"""``bridgetrack evaluate``, ``check`` and ``explain``: the accuracy of a result, and its
-reasons."""
+"""``bridgetrack evaluate``, ``check`` and ``explain``: accuracy of a result, reasons of events."""
 
 from __future__ import annotations
 

@@ -258,8 +258,9 @@ def _background(image: NDArray[Any]) -> float:
 
 
 def with_slice_distance(labels: Movie) -> Movie:
-    """The movie with a slice distance estimated from its cells, if its scale is unknown. Cells are
-    assumed to extend as far along z as in the plane, on the median.
+    """The movie with a slice distance estimated from its cells, if its scale is unknown.
+
+    Cells are assumed to extend as far along z as in the plane, on the median.
 
     Warns
     -----

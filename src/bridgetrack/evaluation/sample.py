@@ -43,7 +43,7 @@ _WORDS = {
     **dict.fromkeys(("no", "n", "0", "false", "wrong"), "no"),
     **dict.fromkeys(("?", "unsure", "u"), "?"),
 }
-"""Words for each verdict; empty before it is judged."""
+"""The verdict for each word that may be written; empty before an event is judged."""
 
 
 @settings("the sample:")

@@ -21,7 +21,7 @@ COVERED = 0.5
 PIECE = 0.1
 """Share of a true cell from which a detection inside it cuts it."""
 LONGEST_GAP = 3
-"""Most frames from a cell to its next appearance; longer gaps are undecided."""
+"""Most frames from a cell to where it is seen next; longer gaps are undecided."""
 
 
 @dataclass(frozen=True)

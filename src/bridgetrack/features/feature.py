@@ -186,11 +186,12 @@ def _value(feature: Feature, view: EventView) -> Block:
 
 
 class FeatureMatrix:
-    """The matrix Φ of all hypotheses (000, eq. 1.1), one block per event, computed on demand. A
-    block is kept when it is asked for a second time: blocks take more memory than all other data of
-    a movie, and tracking needs each only once. They are held in single precision; sums are computed
-    in double precision. A feature (a user's own) that returns the wrong shape or something not
-    finite raises an InputError when it is computed.
+    """The matrix Φ of all hypotheses (000, eq. 1.1), one block per event, computed on demand.
+
+    A block is kept when it is asked for a second time: blocks take more memory than all other data
+    of a movie, and tracking needs each only once. They are held in single precision; sums are
+    computed in double precision. A feature (a user's own) that returns the wrong shape or something
+    not finite raises an InputError when it is computed.
 
     Parameters
     ----------
@@ -272,8 +273,7 @@ class FeatureMatrix:
         return describe_cells(self._evidence)
 
     def _times(self, event: Event, weights: Array) -> Array:
-        """Features of an event times weights; computed some frames at a time if they are not
-        kept."""
+        """Features of an event times weights, some frames at a time if they are not kept."""
         if event in self._asked or event in self._kept:
             return _times(self.values(event), weights)
         self._asked.add(event)
@@ -284,7 +284,7 @@ class FeatureMatrix:
             return np.concatenate([np.zeros(0), *parts])
 
     def _some_frames(self, mine: Rows) -> list[Rows]:
-        """The hypotheses of an event in parts; those of a frame pair, which are compared, stay
+        """The hypotheses of an event in parts; those of a frame pair are compared and stay
         together."""
         frame = self._evidence.detections.frame[self._hypotheses.take(mine).first]
         if len(mine) <= _AT_ONCE or (np.diff(frame) < 0).any():

@@ -34,8 +34,7 @@ class Held:
 
     @cached_property
     def second(self) -> Array:
-        """Share of the second-best of the cells that lie in a cell; 0 if there is none, shape
-        (n,)."""
+        """Share of the second of the cells that lie in each cell; 0 with fewer, shape (n,)."""
         out = np.zeros(len(self.cell))
         second = (rank_within(self.cell, -self.share) == 1) & (self.cell >= 0)
         out[self.cell[second]] = self.share[second]
@@ -44,11 +43,12 @@ class Held:
 
 @dataclass(frozen=True)
 class Chains:
-    """Which cells of the frames before and after contain each cell, or are contained in it. If one
-    cell is segmented as two, these are one again some frames later; if two cells are segmented as
-    one, they were two some frames before. Daughters stay two, and a mother was one: so the frames
-    around an event tell a wrong mask from a division. A cell *lies in* one of a neighbouring frame
-    that covers more than half of it after the expected shift; there is at most one.
+    """Which cells of the frames before and after contain each cell, or are contained in it.
+
+    If one cell is segmented as two, these are one again some frames later; if two cells are
+    segmented as one, they were two some frames before. Daughters stay two, and a mother was one: so
+    the frames around an event tell a wrong mask from a division. A cell *lies in* one of a
+    neighbouring frame that covers more than half of it after the expected shift; at most one does.
     """
 
     before: Held  # cells of the frame before in which cells lie
@@ -178,8 +178,7 @@ def _intensity(detections: Detections) -> tuple[Array, Array, Array]:
 
 
 def describe_cells(evidence: Evidence, *, alternatives: bool = False) -> CellMeasures:
-    """Compute the measures of all cells; for `alternatives` without those of more distant
-    frames."""
+    """Compute the measures of all cells; `alternatives` have no chains, and are not seen again."""
     detections = evidence.detections
     table, geometry = detections.table, detections.geometry
     size = np.log(np.maximum(table["area"].to_numpy(dtype=np.float64), 1e-9))
@@ -298,10 +297,9 @@ class EventView:
         return np.minimum(self.evidence.overlap(source, target) / least, 1.0)
 
     def lead(self, source: Index, target: Index, *, forward: bool) -> Array:
-        """How much more of the source (else the target) this pair shares than any other pair with
-        it.
+        """Overlap as a share of the source (else the target), minus the largest with another cell.
 
-        A share of its area, -1 to 1.
+        From -1 to 1.
         """
         cell = source if forward else target
         share = self.evidence.overlap(source, target) / self.area[cell]
@@ -310,8 +308,7 @@ class EventView:
 
     @property
     def trust(self) -> float:
-        """How informative overlaps are in this movie: the overlap that its links are expected to
-        have."""
+        """Reliability of overlaps in this movie: the overlap expected of its links."""
         return self.cells.overlaps.expected
 
     def change(self, values: Array, limit: float = 3.0) -> Array:

@@ -74,8 +74,7 @@ def alternative_evidence(detections: Detections, regions: Regions, likely: Mask)
 
 
 def propose_alternatives(evidence: Evidence, conflicts: sp.csr_matrix) -> Events:
-    """Events among candidate regions: moves, divisions, appearances, disappearances and false
-    detections.
+    """Events of candidate regions: moves, divisions, appearances, disappearances, false detections.
 
     Alternatives replace splits and merges, and a cell that is missed in a frame is found among its
     regions, so neither these nor skips are proposed.
@@ -153,8 +152,7 @@ def _flow(detections: Detections, guess: Detections, motion: Motion) -> Array:
 
 
 def _pixels(regions: Regions, rows: slice, shift: Array | None = None) -> sp.csr_matrix:
-    """Regions × pixels of a frame, shifted by whole pixels; pixels that leave the frame are
-    dropped."""
+    """Regions × pixels of a frame, shifted by whole pixels, without those that leave the frame."""
     starts = regions.starts[rows.start : rows.stop + 1]
     flat = regions.pixels[starts[0] : starts[-1]]
     owner = np.repeat(np.arange(rows.stop - rows.start), np.diff(starts))

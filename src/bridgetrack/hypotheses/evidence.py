@@ -111,8 +111,7 @@ class Evidence:
         return np.asarray(self.predicted[i] + travelled[frame[j]] - travelled[known])
 
     def nearest(self, rows: Index, step: int) -> Array:
-        """Distance from cells to the nearest other one of a frame, infinite if there is none, shape
-        of rows.
+        """Distance from cells to the nearest other one of a frame, infinite without, shape of rows.
 
         Of their own frame for step 0, of the next one for 1, of the previous one for -1.
         """

@@ -86,8 +86,7 @@ class Motion:
 
 
 def lit_frames(detections: Detections) -> Index:
-    """The frame with which every frame is compared, shape (T,): the next one, or that after the
-    dark.
+    """The frame with which every frame is compared, the next one or that after the dark, (T,).
 
     In a dark frame nearly all cells are missing that are there before and after it, e.g. because
     the lamp failed; up to two may follow each other.
@@ -103,8 +102,7 @@ def lit_frames(detections: Detections) -> Index:
 
 
 def _voted_drift(before: Array, after: Array, reach: float, tolerance: float) -> Array:
-    """Shift that most pairs of cells agree on, shape (ndim,); zero unless there is only one such
-    shift.
+    """Shift that most pairs of cells agree on, shape (ndim,); zero unless it is the only one.
 
     In a regular array a shift by a row has nearly as many votes as the true one, and of few cells
     some agree by chance: the second-best shift must have fewer votes by more than chance.

@@ -8,9 +8,9 @@ drawn at random, represent all of them, so that Z is right on average (resamplin
 and Clifford 2003). With 100 states the entropy of random problems of 2 x 5 to 2 x 7 cells was off
 by 1 % typically, by 10 % at worst.
 
-Prices of the slots, the duals of the linear program, are taken off the scores beforehand. That
-adds the same to every choice, so that the distribution stays, and it lets partial choices be
-compared by what their best completions are worth rather than by how much they have covered.
+Prices of the slots, the duals of the linear program, are subtracted from the scores first. This
+changes all choices by the same amount, so that the distribution is unchanged, and partial choices
+are compared by the worth of their best completions rather than by how much they have covered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def gibbs(problem: Problem, scores: Array, limit: int = 100) -> tuple[float, flo
     problem
         Slots and columns.
     scores
-        Of the columns, already divided by the temperature, shape (H,).
+        Scores of the columns, already divided by the temperature, shape (H,).
     limit
         Most states that are kept from one slot to the next; with enough of them the sums are exact.
 
@@ -52,7 +52,7 @@ def gibbs(problem: Problem, scores: Array, limit: int = 100) -> tuple[float, flo
     """
     rows = problem.incidence
     linked = sp.csr_matrix(rows.T @ rows)
-    # Slots that columns link must stand close together: the number of states grows with the width
+    # Slots that columns link must be close in the order: the number of states grows with the width
     # of the band. Components are independent, so their log Z and entropies add.
     n, label, _ = components(rows)
     order = reverse_cuthill_mckee(linked, symmetric_mode=True)
@@ -113,17 +113,17 @@ def _add(states: States, bits: int, mass: float, mean: float) -> None:
 
 
 def _resampled(states: States, limit: int, rng: np.random.Generator) -> States:
-    """At most ``limit`` states: the heavy ones, and some light ones that take a weight c each.
+    """At most ``limit`` states: the heavy ones, and some light ones that get the weight c each.
 
-    With ``sum_i min(m_i / c, 1) = limit`` a light state of mass m_i survives with probability
-    m_i / c, so that the expected mass of every state stays.
+    With ``sum_i min(m_i / c, 1) = limit`` a light state of mass m_i survives with probability m_i /
+    c, so that the expected mass of every state is unchanged.
     """
     items = sorted(states.items(), key=lambda s: -s[1][0])
     logs = np.array([mass for _, (mass, _) in items])
     mass = np.exp(logs - logs[0])  # of the heaviest, which keeps the exponentials within range
     rest = np.cumsum(mass[::-1])[::-1]
     free = limit - np.arange(limit)
-    # The h heaviest stay where each is worth more than an equal share c of what is left.
+    # The h heaviest are kept if each is heavier than an equal share c of the rest.
     heavy = int(np.argmax(mass[:limit] * free < rest[:limit]))
     level = float(rest[heavy]) / (limit - heavy)
     # One random start and equal steps (systematic sampling) vary less than independent draws.

@@ -22,7 +22,7 @@ from bridgetrack.inference.solve import resolve
 _TRIED = 200
 """Most columns examined for the smallest margins."""
 _FAR = 3.0
-"""Most that an alternative may regain of the relaxation; beyond this none is computed."""
+"""Largest gap to the relaxation that an alternative may regain; beyond this none is computed."""
 _TOLERANCE = 1e-6
 
 
@@ -49,7 +49,7 @@ def margin_bounds(
     Returns
     -------
     numpy.ndarray
-        Shape (H,); NaN for columns that are not chosen, infinite where nothing else is allowed.
+        Shape (H,); NaN for columns that are not chosen, infinite if nothing else is allowed.
     """
     incidence = problem.incidence
     # Rounding makes reduced costs of optimal columns slightly negative; a bound must not use that.
@@ -129,24 +129,23 @@ def smallest_margins(
 ) -> tuple[Index, Array, bool]:
     """The chosen columns with the smallest margins, smallest first.
 
-    They are looked at in the order of their bounds, until the next bound is larger than the margins
-    found, or `_TRIED` were looked at. If the choice is far from its relaxation, the best
-    alternative of a column may take as long as the whole problem, and the bounds are returned
-    instead.
+    They are examined in the order of their bounds, until the next bound is larger than the margins
+    found, or `_TRIED` were examined. If the choice is far from its relaxation, the best alternative
+    of a column may take as long as the whole problem, and the bounds are returned instead.
 
     Parameters
     ----------
     problem, scores, solution, allowed
         See `best_without`.
     bounds
-        Of `margin_bounds`; columns where they are not finite are left out.
+        Bounds by `margin_bounds`; columns without a finite one are left out.
     count
-        How many are wanted.
+        Number of columns wanted.
 
     Returns
     -------
     columns, margins, exact
-        `count` columns at most, their margins or, where not exact, the bounds.
+        `count` columns at most, their margins or, if not exact, the bounds.
     """
     order = np.flatnonzero(np.isfinite(bounds) & solution.chosen)
     order = order[np.argsort(bounds[order], kind="stable")]

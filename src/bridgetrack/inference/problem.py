@@ -1,8 +1,7 @@
 """The set-partitioning problem behind tracking, its exact preprocessing, and a choice in it.
 
-``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18, where energies are
-minimised). Slots may also be *optional*: covered once at most. Nothing here knows what a slot or a
-column means.
+``max_y s'y  subject to  C y = 1, y binary`` (001, eq. 16-18, where energies are minimised). Slots
+may also be *optional*: covered once at most. Nothing depends on what slots and columns mean.
 """
 
 from __future__ import annotations
@@ -98,9 +97,8 @@ class Problem:
     def undominated(self, scores: Array, allowed: Mask) -> Mask:
         """Columns that some optimal solution may need, shape (H,).
 
-        A column is dropped where other allowed columns cover exactly its slots and score at
-        least as much; this keeps the optimum exact, and dual prices of the rest stay valid for
-        all.
+        A column is dropped if other allowed columns cover exactly its slots and score at least as
+        much; this keeps the optimum exact, and dual prices of the rest stay valid for all.
         """
         score = np.where(allowed, scores, -np.inf)
         keep = allowed & self._best_of_cover(score)
@@ -165,7 +163,7 @@ def components(incidence: sp.csr_matrix) -> tuple[int, Index, Index]:
     """
     if not incidence.shape[1]:
         return 0, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    # Tying the first slot of a column to its others is enough.
+    # Linking the first slot of a column to its others is enough.
     first = incidence.indices[incidence.indptr[:-1]]
     ends = np.repeat(first, np.diff(incidence.indptr)), incidence.indices
     others = ends[0] != ends[1]
@@ -193,7 +191,7 @@ class Solution:
     # prices of the slots with ``C' duals >= scores`` for every allowed column, shape (S,); those of
     # optional slots are not negative
     duals: Array
-    # per slot, how far the relaxation of its component lies above the choice; 0 where that is whole
+    # per slot, how far the relaxation of its component lies above the choice; 0 if that is whole
     slack: Array
     component: Index  # number of the slot's component among the undominated columns, shape (S,)
 

@@ -1,16 +1,16 @@
 """The linear relaxation of a set-partitioning problem, and prices of its slots.
 
-Columns that others beat on the same slots are dropped first (`Problem.undominated`). The rest
-consists of connected components, which are packed into linear programs of a few thousand columns
-and solved side by side.
+Columns that score no more than others on the same slots are dropped first (`Problem.undominated`).
+The rest consists of connected components, which are packed into linear programs of a few thousand
+columns and solved side by side.
 
 Cells with several candidate moves tie so many slots together that the undominated columns of a
 crowded movie form one component, although hardly any of these ties matter. Such a component is
 solved by column generation: prices of the slots are guessed, and a linear program is solved of
 those columns alone that cost little more than their slots at these prices; these fall into small
-components. Columns that score more than the price of their slots are taken in, and the components
-that they touch are solved again, until there are none: the prices are then feasible for all
-columns, which proves that the relaxation is solved.
+components. Columns that score more than the price of their slots are added, and the components that
+they touch are solved again, until there are none: the prices are then feasible for all columns,
+which proves that the relaxation is solved.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class SolverLimits:
     # wall-clock seconds for all branch and bound together; a safety net
     max_seconds: float = 600.0
     batch: int = 5_000  # columns per linear program
-    # columns from which on a component is solved by column generation, and a choice in it that is
-    # worse than the relaxed score by less than the gap, a share of this, is good enough
+    # a component of more columns than this is solved by column generation, and a choice in it
+    # that is worse than the relaxed score by less than the share `gap` of that is good enough
     large: int = 50_000
     gap: float = 0.0
 
@@ -77,7 +77,7 @@ class Relaxation:
 def prices(problem: Problem, scores: Array, allowed: Mask) -> Array:
     """Prices of the slots whose sum no choice exceeds, the least such sum; shape (S,).
 
-    The price of its slots is at least the score of every allowed column. Raises as `solve.solve`.
+    The price of the slots of every allowed column is at least its score. Raises as `solve.solve`.
     """
     return run(relax(problem, scores, allowed, SolverLimits())).duals
 
@@ -149,7 +149,7 @@ def _packed(
         return columns, slots, Program(problem.part(columns, slots)).relax(scores[columns])
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        # A batch number that a large component jumped over has no members.
+        # A batch number that a large component skipped has no members.
         parts = [part for part in zip(columns, slots, strict=True) if len(part[0])]
         for part, where, relaxed in pool.map(one, parts):
             x[part], duals[where] = relaxed.x, relaxed.duals
@@ -160,10 +160,10 @@ def _packed(
 def greedy_choice(problem: Problem, scores: Array, x: Array, duals: Array) -> Mask | None:
     """Round a fractional choice x (H,); None if that leaves slots uncovered.
 
-    Columns are taken in the order of their fraction, then of their reduced cost, wherever all
-    their slots are still open. Where some slots need not be covered, and are used up before all
-    others are covered, it begins again with the columns that are whole, and then those that use
-    the fewest of these slots for the most of the others.
+    Columns are taken in the order of their fraction, then of their reduced cost, wherever all their
+    slots are still open. If some slots need not be covered, and are used up before all others are
+    covered, it starts again with the columns that are whole, and then those that use the fewest of
+    these slots for the most of the others.
     """
     by_column, free = problem.incidence, problem.free
     reduced = by_column @ duals - scores
@@ -198,7 +198,7 @@ def _generated(
 ) -> Generator[int, None, Values | None]:
     """Relax a problem by column generation.
 
-    None if this does not help, because the relevant columns form large components, too, or cannot
+    None if this does not help because the relevant columns form large components, too, or cannot
     cover all slots.
     """
     x, duals = np.zeros(problem.n_columns), guessed_prices(problem, scores)
@@ -229,7 +229,7 @@ def guessed_prices(problem: Problem, scores: Array) -> Array:
     """Low prices of the slots that no column's score exceeds, shape (S,).
 
     Starting from prices that are high enough, the price of every slot is lowered repeatedly by its
-    share of the slack of its columns.
+    share of the least slack of its columns.
     """
     width, by_slot = problem.width.astype(np.float64), problem.by_slot
     column, slots = by_slot.indices, np.flatnonzero(np.diff(by_slot.indptr))
@@ -264,10 +264,10 @@ def _promising(problem: Problem, cost: Array) -> Mask:
 def _clusters(problem: Problem, scores: Array, x: Array, duals: Array) -> tuple[int, Index, Index]:
     """Parts of a relaxed problem in which a whole choice can be sought independently.
 
-    Where the relaxation of a part lies G above some whole choice, another one is better by at most
-    that. A column joins as many parts as it has slots at most, W; so columns of a reduced cost
-    above W times the largest G cannot win by joining parts, and parts that only they join are
-    apart. Returned as by `components`; the part is -1 for columns that are in none.
+    If the relaxation of a part is G above some whole choice, another one is better by at most G. A
+    column joins at most as many parts as it has slots, W; so columns of a reduced cost above W
+    times the largest G cannot improve a choice by joining parts, and parts that only they join are
+    separate. Returned as by `components`; the part is -1 for columns that are in none.
     """
     cost = problem.incidence @ duals - scores
     gaps = _rounding_gaps(problem, scores, x, duals)

@@ -2,8 +2,8 @@
 
 1. The linear relaxation is solved (`relax`); where it is whole, that is the answer.
 2. Elsewhere it is rounded, and the best choice of columns of small reduced cost is found. Only
-columns with a reduced cost below the gap of this choice can change the answer, and branch and bound
-is applied to their components only.
+   columns with a reduced cost below the gap of this choice can change the answer, and branch and
+   bound is applied to their components only.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def branch(
 ) -> tuple[Mask, float]:
     """Find the best whole choice of a problem whose relaxation is fractional.
 
-    Any choice y has ``s'y = sum(duals) - reduced'y`` with ``reduced >= 0``, component by
-    component. So a column whose reduced cost exceeds the gap between the relaxation and a rounded
-    choice in its component cannot be in a better choice and is left out; what remains falls into
-    smaller components, and those where the relaxation is whole already are done.
+    Any choice y has ``s'y = sum(duals) - reduced'y`` with ``reduced >= 0``, component by component.
+    So a column whose reduced cost exceeds the gap between the relaxation and a rounded choice in
+    its component cannot be in a better choice and is left out; the rest consists of smaller
+    components, and those where the relaxation is whole already are done.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def branch(
     x, duals
         Relaxed values of the columns and prices of the slots, shapes (H,) and (S,).
     limits, until
-        When a component gives up, and the point in time when all together must be done.
+        Limits of each component, and the time at which all together must be done.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _gap(problem: Problem, scores: Array, duals: Array, start: Mask) -> Array:
 def _integer(
     problem: Problem, scores: Array, start: Mask | None, max_nodes: int, until: float
 ) -> Integral:
-    """A small program is solved here; a large one in a process that can be ended."""
+    """Solve a small program here, a large one in a process that can be ended."""
     left, answer = until - time.monotonic(), None
     if left > 0 or start is None:
         given = (problem, scores, start, max_nodes, max(0.1, left))
@@ -207,9 +207,9 @@ def resolve(
 
     The old prices stay dual feasible for every column that was allowed before. Growing the part
     that is solved until the combined prices are feasible for all allowed columns proves the
-    combined choice optimal for the whole problem. Where the relaxation of a part lies G above its
+    combined choice optimal for the whole problem. If the relaxation of a part is G above its
     choice, a better choice must use a column with a reduced cost below G that reaches out of the
-    part; such columns are taken in too.
+    part; such columns are added too.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def resolve(
     Returns
     -------
     Solution, int
-        As from `solve`, and how many slots were solved again.
+        The solution as by `solve`, and the number of slots that were solved again.
 
     Raises
     ------

@@ -54,7 +54,7 @@ class Integral:
 
 @dataclass(frozen=True)
 class Basis:
-    """Where the simplex method stopped: the status of columns (H,) and rows (S,), by HiGHS."""
+    """End state of the simplex method: the status of columns (H,) and rows (S,), by HiGHS."""
 
     columns: NDArray[np.int8]
     rows: NDArray[np.int8]
@@ -136,8 +136,8 @@ class Program:
             lib.kHighsModelStatusModelError,
         )
         if status not in (lib.kHighsModelStatusOptimal, *hopeless):
-            # Begun at the last optimum, it may end where rounding errors are too large: once more
-            # from the beginning.
+            # Started from the last optimum, it may end with rounding errors that are too large:
+            # solve once more from the beginning.
             lib.Highs_clearSolver(handle)
             lib.Highs_run(handle)
             status = lib.Highs_getModelStatus(handle)
@@ -152,14 +152,14 @@ class Program:
         return Relaxed(x, -price)
 
     def basis(self) -> Basis:
-        """Where the last `relax` stopped."""
+        """The basis of the last `relax`."""
         solver = self._model.solver
         columns, rows = (np.zeros(k, dtype=np.int32) for k in self.shape[::-1])
         solver._lib.Highs_getBasis(solver._model, _ints(columns), _ints(rows))
         return Basis(columns.astype(np.int8), rows.astype(np.int8))
 
     def start_from(self, basis: Basis) -> None:
-        """Let the next `relax` start where another program with the same rows stopped."""
+        """Start the next `relax` from the basis of another program with the same rows."""
         solver = self._model.solver
         solver._lib.Highs_setBasis(solver._model, _ints(basis.columns), _ints(basis.rows))
 
@@ -167,8 +167,8 @@ class Program:
 def _new_model(sense: str) -> mip.Model:
     """An empty model of HiGHS.
 
-    cffi looks up the function that frees a model under a lock at its first use; where the garbage
-    collector frees a model while that lock is held, the process would wait for itself for ever. So
+    cffi looks up the function that frees a model under a lock at its first use; if the garbage
+    collector freed a model while that lock is held, the process would wait for itself for ever. So
     it is looked up now.
     """
     if not mip.highs.has_highs:
@@ -200,7 +200,7 @@ def solve_integer(
     scores
         Objective, shape (H,).
     start
-        A feasible choice that is returned where the solver finds nothing better in time.
+        A feasible choice that is returned if the solver finds nothing better in time.
     max_nodes, max_seconds
         Limits; node limits keep results reproducible.
 
@@ -270,8 +270,8 @@ def solve_bounded(
 ) -> Integral | None:
     """As `solve_integer`, in a child process that is killed when it exceeds its time.
 
-    A solver that does not keep to its time limit cannot be stopped within this process. None where
-    the child gave no answer in time, or failed.
+    A solver that does not keep to its time limit cannot be stopped within this process. None if the
+    child gave no answer in time, or failed.
     """
     given = (problem, scores, start, max_nodes, max_seconds)
     try:
@@ -284,7 +284,7 @@ def solve_bounded(
         )
     except subprocess.TimeoutExpired:
         return None
-    except OSError:  # an embedded Python has no program to start
+    except OSError:  # an embedded Python has no executable to start
         return solve_integer(*given)
     if done.returncode != 0:
         return None

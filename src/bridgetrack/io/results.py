@@ -157,8 +157,9 @@ READERS: dict[str, Callable[[Path], Tracks]] = {
 
 
 def track_path(chosen: Path) -> Path:
-    """The path for `read_tracks` if a dialog can choose files only. This is the store or folder of
-    tracks that contains the file, otherwise the file.
+    """The path for `read_tracks` if a dialog can choose files only.
+
+    This is the store or folder of tracks that contains the file, otherwise the file.
     """
     if chosen.suffix.lower() in READERS:
         return chosen

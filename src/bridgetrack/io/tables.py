@@ -218,8 +218,9 @@ _HEAD = 50
 
 
 def table_holds(path: Path, named: Mapping[str, str] | None = None) -> str:
-    """Content of a table: ``"tracks"``, ``"cells"``, or empty if unknown. Some columns may be
-    `named` by their roles.
+    """Content of a table: ``"tracks"``, ``"cells"``, or empty if unknown.
+
+    Some columns may be `named` by their roles.
     """
     columns = columns_of(_header(path), named or {})
     if not PLACE.issubset(columns):
@@ -241,8 +242,7 @@ def unknown_columns(path: Path) -> list[str]:
 
 
 def _header(path: Path) -> list[str]:
-    """Names of the columns of a table; none for other files, which is reported when they are
-    opened."""
+    """Names of the columns of a table; none for other files, reported when they are opened."""
     try:
         return read_text_table(path, rows=_HEAD).header
     except BridgetrackError:

@@ -101,9 +101,10 @@ class TextTable:
         column: str | None = None,
         lines: pd.Index | None = None,
     ) -> None:
-        """Raise an error about the first of the rows that are `wrong`, shape (n,), naming file and
-        row. The words `what` may be a function of the row's number; `lines` are the lines of the
-        rows in the file, if these are not the rows of the table.
+        """Raise an error about the first of the `wrong` rows, shape (n,), naming file and row.
+
+        The words `what` may be a function of the row's number; `lines` are the lines of the rows in
+        the file, if these are not the rows of the table.
         """
         if np.any(wrong):
             k = int(np.argmax(wrong))

@@ -5,10 +5,10 @@
 The samples of a group share a slack. One group of all samples is the 1-slack problem (BMRM; 001,
 section 4.3), a group for each sample, or for a few, the n-slack problem (003).
 
-All of it is valid whatever lambda, the prior, the regulariser and the tangent of -R. That is why
-planes are recycled from one convex problem of CCCP to the next (001, section 4.2), and from one
-training to a later one (`Bundle.take_over`). Planes of the literal treatment are made of outputs of
-the tangent at the time, and stay valid since ``f - c Delta <= f + Delta <= P``.
+All of these are valid for any lambda, prior, regulariser and tangent of -R. Therefore planes are
+recycled from one convex problem of CCCP to the next (001, section 4.2), and from one training to a
+later one (`Bundle.take_over`). Planes of the literal treatment are made of outputs of the tangent
+at the time, and stay valid since ``f - c Delta <= f + Delta <= P``.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class Planes:
         self._used = np.append(self._used, np.full(len(owner), self._clock))
 
     def use(self, planes: Index | Mask, most: int) -> None:
-        """Note which planes are in use; if there are more than ``most``, those long idle are
-        dropped."""
+        """Note which planes are in use; of more than ``most`` planes, drop those long idle."""
         self._clock += 1
         self._used[planes] = self._clock
         if len(self) > most:
@@ -100,9 +99,9 @@ class Bundle:
         The inference cache of 003, None without it: an output y of sample i is the plane
         ``<phi(x_i, y), w> + Delta(y_i*, y)``, not divided by n, below its loss-augmented maximum.
     tangent
-        Of -R, see `set_tangent`, which comes first.
+        The tangent of -R; `set_tangent` must be called first.
     w
-        Where the training ended that it served, and a later one begins, shape (d,).
+        Final weights of the training, from which a later one starts, shape (d,).
     """
 
     def __init__(
@@ -125,7 +124,8 @@ class Bundle:
         self.keep_outputs(tangent.reward, w)
 
     def value(self, w: Array) -> float:
-        """The surrogate at a point, J where the tangent touches; inf where P was not computed."""
+        """The surrogate at a point, J where the tangent touches; inf if P was not computed
+        there."""
         return float(self._values()[(self._points == w).all(axis=1)].min(initial=np.inf))
 
     def incumbent(self, lower: float, reason: str = "") -> TrainingStep:
@@ -167,8 +167,9 @@ class Bundle:
         return self.risk.without_satisfied(found, self.tangent) if self.risk.literal else found
 
     def add(self, found: Inferred, w: Array, tolerance: float, enough: float = 0.0) -> float:
-        """Add the planes of outputs that raise P_g at a point; returns by how much in all. None is
-        added unless together they raise the model of P by more than ``enough``.
+        """Add the planes of outputs that raise P_g at a point; returns by how much in all.
+
+        None is added unless together they raise the model of P by more than ``enough``.
         """
         slopes, offsets = self._grouped(found)
         values, known = slopes @ w + offsets, self._lower_bounds(w)
@@ -214,7 +215,7 @@ class Bundle:
     # --- outputs
 
     def best_known(self, w: Array) -> Inferred | None:
-        """The best known output of each sample (of f + Delta); None if none are kept."""
+        """The best known output of each sample (for f + Delta); None if none are kept."""
         if self.outputs is None:
             return None
         best, rows = self.outputs.largest(w)
@@ -236,8 +237,8 @@ class Bundle:
     def take_over(self, earlier: Bundle) -> None:
         """Take over what is still valid from an earlier training.
 
-        Points hold as long as the samples, their order, their features and their annotations are
-        the same, as their keys say; planes, where the number of groups is the same, too. After any
+        Points are valid as long as the samples, their order, their features and their annotations
+        are the same, by their keys; planes, if the number of groups is the same, too. After any
         other change only the outputs of unchanged samples are used.
         """
         samples = self.risk.samples

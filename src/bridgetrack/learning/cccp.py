@@ -34,7 +34,7 @@ FIRST_PRECISION, RATE = 0.1, 0.3
 
 
 def cccp(bundle: Bundle, minimise: Callable[[float], Search], w: Array) -> Training:
-    """Minimise J from weights ``w`` on; ``minimise`` takes a surrogate's gap below epsilon."""
+    """Minimise J from weights ``w``; ``minimise`` brings a surrogate's gap below epsilon."""
     risk, options = bundle.risk, bundle.options
     steps, objectives, reason = list[TrainingStep](), list[float](), "iterations"
 

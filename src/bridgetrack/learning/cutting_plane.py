@@ -3,12 +3,12 @@
     min_w  regulariser(w) + sum_g xi_g + <v, w> + c      s.t.  xi_g >= <a_k, w> + b_k
 
 The minimum of this master problem over the planes known so far is a lower bound, and its minimiser
-is where inference is asked for more planes. Planes of outputs found before are tried first;
-inference follows once they would close too little of the gap.
+is where inference finds more planes. Planes of outputs found before are tried first; inference
+follows once they would close too little of the gap.
 
-The minimiser of a master problem with few slacks may oscillate. Once a few in a row made no
-real progress over the best point, inference is asked halfway between this and the minimiser first,
-for the rest of the search.
+The minimiser of a master problem with few slacks may oscillate. Once a few in a row made no real
+progress over the best point, inference is done first halfway between this and the minimiser, for
+the rest of the search.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bridgetrack.learning.master_qp import solve_master
 from bridgetrack.learning.result import TrainingStep
 
 KNOWN_IN_A_ROW = 50
-"""Master problems between two inferences at most."""
+"""Most master problems between two inferences."""
 
 KNOWN_RISE = 0.2
 """Share of the gap by which planes of known outputs must raise the model of P to be tried again."""
@@ -35,12 +35,12 @@ FELL = 0.1
 """Share of the gap by which a point must lower it to be real progress."""
 
 STALLED = 3
-"""Minimisers in a row without real progress after which inference is asked halfway to the next. On
+"""Minimisers in a row without real progress after which inference is done halfway to the next. On
 tracking with one slack this halves the inferences; one or eight do about as well."""
 
 
 def minimise(bundle: Bundle, precision: float) -> Search:
-    """Minimise the surrogate that a bundle is aimed at to a gap, from the points that it knows.
+    """Minimise the surrogate of a bundle to a gap, starting from its known points.
 
     Yields
     ------

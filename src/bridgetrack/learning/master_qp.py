@@ -15,7 +15,7 @@ missing ``-||v||^2/(2 lambda)``.
 
 *L1* makes it a linear program, see `regularizers.L1`.
 
-Whatever a back end returns is made feasible and certified, so that the gap reported is a true one.
+The result of a back end is made feasible and certified, so that the reported gap is a true one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def solve_master(
     """Minimise the regulariser plus the largest row of each group.
 
     The primal form is solved first, by daqp, the fastest back end. On the problems of 4,000 real
-    trainings it gave up on one in thirty, most of them with many slacks; piqp solved the dual form
+    trainings it failed on one in thirty, most of them with many slacks; piqp solved the dual form
     of all.
 
     Parameters
@@ -113,7 +113,7 @@ class Whitened:
         return self.c - self.largest(self.c) @ self.indicator
 
     def solve_primal(self) -> Master | None:
-        """In z and slacks, scaled so that rows have length 1 and offsets range over 1."""
+        """Solve in z and slacks, scaled so that rows have length 1 and offsets range over 1."""
         G, shifted = self.G, self.shifted()
         d = G.shape[1]
         n = d + len(self.indicator)
@@ -131,7 +131,7 @@ class Whitened:
         return self.certify(alpha, point[:d] * spread / longest)
 
     def solve_dual(self) -> Master | None:
-        """In the multipliers."""
+        """Solve in the multipliers."""
         equal = {"A": self.indicator, "b": np.ones(len(self.indicator))}
         lower = np.zeros(len(self.c))
         solved = call_backend("piqp", self.G @ self.G.T, -self.shifted(), lb=lower, **equal)
@@ -163,9 +163,9 @@ def call_backend(
 ) -> tuple[Array, Array] | None:
     """Minimise ``1/2 x'P x + q'x`` subject to ``G x <= h``, ``A x = b``, ``x >= lb``.
 
-    The point and the multipliers of ``G x <= h``, none of these if the back end gives none; None
-    if it could not solve it. Nothing is certified here. Warnings of a back end are suppressed,
-    since its result is certified afterwards and another back end follows.
+    Returns the point and the multipliers of ``G x <= h`` (none if the back end gives none), or None
+    if it could not solve the problem. Nothing is certified here. Warnings of a back end are
+    suppressed, since its result is certified afterwards and another back end follows.
     """
     import qpsolvers
 

@@ -1,4 +1,4 @@
-"""Learners that look at one block of samples at a time: Frank-Wolfe, subgradient, perceptron (003).
+"""Learners that use one block of samples at a time: Frank-Wolfe, subgradient, perceptron (003).
 
 The surrogate and, for multipliers that choose a mean output of every sample with sums ``a`` of
 phi / n and ``b`` of Delta / n over all samples, its lower bound are
@@ -7,7 +7,7 @@ phi / n and ``b`` of Delta / n over all samples, its lower bound are
     D     = lambda/2 (w - w0)' M (w - w0) + <a + v, w> + b + c      at  w = w0 - M^-1 (a + v)/lambda
 
 *Frank-Wolfe* moves the multipliers of one sample at a time (Lacoste-Julien et al. 2013),
-*subgradient* the weights themselves. The perceptron knows no objective.
+*subgradient* the weights themselves. The perceptron has no objective.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ SWEEPS = 60
 """Sweeps over known outputs between two inferences, at most."""
 
 CHECKED = 5
-"""Passes after which Frank-Wolfe computes the duality gap at the latest."""
+"""Most passes before Frank-Wolfe computes the duality gap."""
 
 RARER = 1.2
-"""The subgradient's mean is judged after epoch 1, 2, ... and then at so many times the epochs."""
+"""The subgradient's mean is judged at epochs 1, 2, ..., then at ones that grow by this factor."""
 
 
 class Dual:
@@ -68,7 +68,7 @@ class Dual:
         self.refresh()
 
     def refresh(self) -> None:
-        """Compute w anew: for another tangent, and without the rounding of many small steps."""
+        """Compute w again: for another tangent, and without the rounding of many small steps."""
         slope = self.bundle.tangent.v + self.features.sum(axis=0) / self.n
         self.w = self.l2.centre(len(self.w)) + self.l2.least(slope)
 
@@ -78,11 +78,11 @@ class Dual:
         return float(self.l2.value(self.w)) + mean + self.bundle.tangent.at(self.w)
 
     def move(self, i: int, feature: Array, loss: float) -> float:
-        """Move the multipliers of sample ``i`` towards one output, as far as D rises most.
+        """Move the multipliers of sample ``i`` towards one output, to where D is largest.
 
         Along ``alpha_i + gamma (e_y - alpha_i)`` D changes by ``gamma g - gamma^2/2 d' M^-1
         d/(lambda n^2)`` with ``d = phi_iy - phi_i`` and the sample's gap ``g = (<d, w> + Delta_iy -
-        Delta_i)/n``. Returns this gap; where it is not positive nothing is changed.
+        Delta_i)/n``. Returns this gap; if it is not positive, nothing is changed.
         """
         direction = feature - self.features[i]
         gap = (float(direction @ self.w) + loss - float(self.losses[i])) / self.n
@@ -179,11 +179,10 @@ class FrankWolfe(Dual):
 class Subgradient(Dual):
     """Stochastic subgradient descent, Pegasos-like, with a prior and a certificate.
 
-    Step t looks at one of K blocks and goes a share 1/t of the way to where the regulariser is
-    least with the subgradient of this block in place of P's. Every epoch visits each block once, so
-    that after an epoch w is what multipliers give that choose the outputs of all epochs equally
-    often: a dual feasible point, and with it a true lower bound. The weighted mean of the iterates
-    is judged.
+    Step t takes one of K blocks and goes a share 1/t of the way to the minimiser of the surrogate
+    in which the subgradient of this block replaces P. Every epoch visits each block once, so that
+    afterwards w belongs to multipliers that choose the outputs of all epochs equally often: a dual
+    feasible point, and with it a true lower bound. The weighted mean of the iterates is judged.
     """
 
     def minimise(self, precision: float) -> Search:
@@ -225,12 +224,12 @@ def train_perceptron(
 ) -> Training:
     """The averaged structured perceptron from partial annotations (Fernandes and Brefeld 2011).
 
-    ``w <- w + rate (phi(x, y~) - phi(x, y^))`` where the prediction y^ contradicts an annotation
-    and y~ is the best compatible output. An epoch visits all samples in random order, starting from
-    ``w``. Training ends when an epoch makes no mistake, or when the task loss has not
-    improved for ``patience`` epochs. The mean of the weights after each sample is judged after each
-    epoch, and the best is kept. The objective is the mean task loss, the gap NaN, and there is no
-    state; the rate takes the place of a lambda that would keep weights near the prior.
+    ``w <- w + rate (phi(x, y~) - phi(x, y^))`` if the prediction y^ contradicts an annotation and
+    y~ is the best compatible output. An epoch visits all samples in random order, starting from
+    ``w``. Training ends when an epoch makes no mistake, or when the task loss has not improved for
+    ``patience`` epochs. The mean of the weights after each sample is judged after each epoch, and
+    the best is kept. The objective is the mean task loss, the gap NaN, and there is no state; the
+    rate takes the place of a lambda that would keep weights near the prior.
     """
     steps, nothing = list[TrainingStep](), float("nan")
     rng, summed, visited = np.random.default_rng(seed), np.zeros(len(w)), 0

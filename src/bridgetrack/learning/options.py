@@ -16,10 +16,10 @@ Treatment = Literal["exact", "literal"]
 ``exact``: with the subgradient of its best compatible output, so that every bound touches P, which
 is one convex function. ``literal`` (for losses with the penalty space Y°: max, bridge, max-delta):
 the sample is ignored in the subgradient "as in usual SVM" (001, section 4.4): in a bound it
-contributes just what R's tangent takes away again. Such bounds are valid but need not touch P, so
+contributes just what R's tangent subtracts again. Such bounds are valid but need not touch P, so
 that training can stall at a positive gap, which is reported. (Leaving the sample out of P alone,
-with its reward still in R, makes ever larger rewards profitable: the surrogate then falls far
-below zero until lambda stops it, and the bounds exceed P.)
+with its reward still in R, makes ever larger rewards profitable: the surrogate then falls far below
+zero until lambda stops it, and the bounds exceed P.)
 """
 
 
@@ -54,7 +54,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def find_loss(loss: str | Loss) -> Loss:
-    """Loss of a name.
+    """Find a loss by its name.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class LearningOptions:
         Keep planes and points across CCCP iterations; for outputs see `cache`. With neither of
         these nor `adaptive`, and one slack, this is CCCP after Yu and Joachims (2009).
     adaptive
-        Raise the precision from one CCCP iteration to the next; otherwise it is full at once.
+        Raise the precision from one CCCP iteration to the next; else it is full from the start.
     cache
         Try bounds from outputs found earlier before asking for inference.
     max_bounds
@@ -95,7 +95,7 @@ class LearningOptions:
     max_inferences, max_cccp_iterations
         Limits.
     learner
-        What minimises each convex problem: cutting planes with one slack (``"1-slack"``) or with
+        The minimiser of each convex problem: cutting planes with one slack (``"1-slack"``) or with
         up to 40 (``"n-slack"``), ``"frank-wolfe"`` or ``"subgradient"``. ``"perceptron"`` minimises
         no objective at all. None: n-slack, or 1-slack for L1 and the literal treatment.
     curriculum

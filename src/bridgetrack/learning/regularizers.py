@@ -45,7 +45,7 @@ class Regularizer(ABC):
         return np.ones(d) if self.metric is None else np.asarray(self.metric, dtype=float)
 
     def check(self, d: int) -> None:
-        """Raise an InputError if the shapes do not fit ``d`` weights."""
+        """Raise an InputError unless weight, prior and metric are valid for ``d`` weights."""
         if not (np.isfinite(self.weight) and self.weight > 0):
             raise InputError(f"the weight of the regulariser must be positive, not {self.weight}")
         for name, values in (("prior", self.centre(d)), ("metric", self.factor(d))):
@@ -105,7 +105,7 @@ class L1(Regularizer):
     def minimise_with(self, slopes: Array, offsets: Array) -> tuple[Array, Array, float, float]:
         """Minimise ``||s||_1 + top + max_k (c + G s)_k`` with ``s = lambda m (w - w0)``.
 
-        The weights, the multiplier of each row, the value and a lower bound on it.
+        Returns the weights, the multiplier of each row, the value and a lower bound on it.
         """
         from scipy.optimize import linprog
 

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 class TrainingStep:
     """State of a training: the best point so far of a convex surrogate J~."""
 
-    w: Array  # the point, shape (d,): what to keep if training is cancelled here
+    w: Array  # the point, shape (d,): the weights to keep if training is cancelled here
     objective: float  # J~ there, not below J
-    # a lower bound on min J~; -inf before the first master problem, NaN where there is none
-    # (perceptron)
+    # a lower bound on min J~; -inf before the first master problem, NaN for the perceptron
     lower: float
     n_bounds: int  # bounds in the master problem
     n_inferences: int  # loss-augmented inferences over all samples so far
@@ -46,10 +45,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Learned weights and how they came about."""
+    """Learned weights, and the course of the training."""
 
     w: Array  # weights, shape (d,)
-    # J there: regulariser plus risk (an upper bound where inference is inexact); for the perceptron
+    # J there: regulariser plus risk (an upper bound if inference is inexact); for the perceptron
     # the mean task loss
     objective: float
     gap: float  # true duality gap of the last convex problem; NaN for the perceptron
@@ -63,7 +62,7 @@ class TrainingResult:
     n_reward_inferences: int  # and for R
     inference_seconds: float  # spent in inference
     seconds: float  # spent in all
-    state: Bundle | None = None  # for a later training; None of the perceptron
+    state: Bundle | None = None  # for a later training; None for the perceptron
     stages: tuple[Stage, ...] = ()  # of the curriculum, if there was one
 
     @classmethod

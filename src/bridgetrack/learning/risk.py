@@ -8,12 +8,12 @@ A loss is a penalty space, a reward space and a sign of Delta:
 
 n is the number of annotations, so that lambda keeps its meaning when annotations are added.
 
-Because Delta vanishes exactly on Y*, replacing a loss's P-term by ``max(P-term, R-term)``, which
-is what ``| |_+`` asks for, gives ``max_{y in Y} [f + Delta]`` for every row of the table. So the
+Because Delta vanishes exactly on Y*, replacing a loss's P-term by ``max(P-term, R-term)``, which is
+the meaning of ``| |_+``, gives ``max_{y in Y} [f + Delta]`` for every row of the table. So the
 penalty that is minimised is always a plain loss-augmented inference: if its maximiser contradicts
 an annotation it is the maximiser over Y°, and otherwise the loss of the sample is zero. As
-functions of w the six losses are three (hinge = bridge, ramp = max, ramp-delta = max-delta).
-With the treatment ``exact``, the default, the two losses of a pair are the same training; only
+functions of w the six losses are three (hinge = bridge, ramp = max, ramp-delta = max-delta). With
+the treatment ``exact``, the default, the two losses of a pair are the same training; only
 ``literal``, which applies to bridge, max and max-delta, tells them apart, see `Treatment`.
 """
 
@@ -104,7 +104,7 @@ class Risk:
         return self._ask(self.model.loss_augmented_inference, w, 1, rows)
 
     def predictions(self, w: Array, rows: Index | None = None) -> Inferred:
-        """Plain inference of some samples (None: all), for learners that know no P."""
+        """Plain inference of some samples (None: all), for learners that do not use P."""
         self._inferred += len(self.samples) if rows is None else len(rows)
         return self._ask(self.model.inference, w, 0, rows)
 
@@ -130,7 +130,7 @@ class Risk:
     def tangent(self, w: Array, near: Tangent | None = None) -> Tangent:
         """Linear upper bound on -R that touches it at ``w``.
 
-        With `near`, a sample keeps its earlier output where that scores higher.
+        With `near`, a sample keeps its earlier output if that scores higher.
         """
         found, sign = self.reward(w), self.loss.reward_sign
         if near is not None:  # inexact inference may have got worse

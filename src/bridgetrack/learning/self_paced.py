@@ -1,8 +1,8 @@
 """Self-paced learning: from easy samples to hard ones (002, after Kumar et al. 2010).
 
 Samples with a difficulty below 1/K take part; weights and selection alternate, and 1/K grows by mu
-until all are in. The last training is CCCP on all samples, starting from the weights of the easy
-ones: its objective is that of plain training, and only the local optimum differs.
+until all take part. The result is CCCP on all samples, starting from the weights of the easy ones:
+its objective is that of plain training, and only the local optimum differs.
 
 A sample is difficult by its ``slack``: its loss; by its ``entropy``: how uncertain its hidden part
 is; or by its ``novelty`` (002, eq. 4): how far the weights would have to move to learn it,
@@ -11,8 +11,8 @@ is; or by its ``novelty`` (002, eq. 4): how far the weights would have to move t
     s.t. <w + delta, phi(x, y*, h) - phi(x, y)> >= Delta(y)     for all outputs y
 
 with the completion h that is best at w. This program is solved by cutting planes: outputs enter it
-when loss-augmented inference at ``w + delta`` finds them violated. With the best h of all, novelty
-could only be smaller; with the outputs that a limit of rounds leaves out, larger.
+when loss-augmented inference at ``w + delta`` finds them violated. Novelty could only be smaller
+with the best h of all, and larger with the outputs that the limit of rounds leaves out.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _quantile(values: Array, share: float) -> float:
 
 
 def novelties(risk: Risk, regularizer: Regularizer, w: Array) -> Array:
-    """Novelty of every sample, shape (n,); inf where no change of the weights is enough.
+    """Novelty of every sample, shape (n,); inf if no change of the weights is enough.
 
     The regulariser's metric measures the change (the identity for L1).
     """
@@ -161,7 +161,7 @@ def nearest(slopes: Array, offsets: Array) -> Array | None:
 
     By least distance programming (Lawson and Hanson 1974): of ``E = [-A'; b']`` and ``f = (0, ...,
     0, 1)`` the residual r of ``min_x |E x - f|, x >= 0`` gives ``u = -r[:-1] / r[-1]``, and is zero
-    where nothing fits.
+    if there is no solution.
     """
     length = np.linalg.norm(slopes, axis=1)
     length[length <= 1e-9] = 1.0

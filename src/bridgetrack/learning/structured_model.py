@@ -1,6 +1,6 @@
 """The interface of a structured model: joint features, a task loss, and inference.
 
-Scores are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised. Learners know nothing else of x and y.
+Scores are ``f(x, y; w) = <w, phi(x, y)>`` and are maximised. Learners use nothing else of x and y.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Sign = Literal[-1, 1]
 
 @dataclass(frozen=True)
 class Sample:
-    """One structured input with its partial annotation; learners look into neither."""
+    """One structured input with its partial annotation; learners inspect neither."""
 
     x: Any  # structured input, treated as immutable
     y_star: Any  # partial annotation, treated as immutable
     # identifies both across trainings: it must change if the annotation, the features, their
     # scaling or the set of possible outputs change. Samples of the same name are interchangeable;
-    # without one, a later training takes the sample for changed
+    # without one, a later training assumes that the sample changed
     key: Hashable | None = None
 
 
@@ -37,7 +37,7 @@ class Inferred:
     features: Array  # joint features ``phi(x, y)`` of the outputs y, shape (n, d)
     losses: Array  # their task losses ``Delta(y*, y)``, zero exactly where y is compatible, (n,)
     # upper bounds on the maximised values (``f``, ``f + Delta`` or ``f - Delta``), shape (n,);
-    # equal to the values attained where the solver is exact
+    # equal to the values attained if the solver is exact
     bounds: Array
 
     def values(self, w: Array, sign: int) -> Array:
@@ -46,7 +46,7 @@ class Inferred:
         return f + sign * self.losses
 
     def where(self, mask: Mask, other: Inferred) -> Inferred:
-        """These outputs of the samples of a mask (n,), another's of the others."""
+        """These outputs for the samples of a mask (n,), those of ``other`` for the others."""
         return Inferred(
             np.where(mask[:, None], self.features, other.features),
             np.where(mask, self.losses, other.losses),
@@ -58,11 +58,11 @@ class StructuredModel(ABC):
     """A problem as learners see it.
 
     Inference is asked for many samples at once, so that a model can solve them together or in
-    parallel. It may be inexact or relaxed: ``features`` and ``losses`` then belong to what was
+    parallel. It may be inexact or relaxed: ``features`` and ``losses`` then belong to the outputs
     found, and ``bounds`` are above every value. A relaxed model maximises over a larger set of
-    outputs; its penalty is again convex, and everything the learner promises holds for that risk.
-    Only do not relax compatible inference alone: what it finds must be admissible in
-    loss-augmented inference too, since learners rely on P >= R.
+    outputs; its penalty is again convex, and all guarantees of a learner hold for that risk.
+    Compatible inference must not be relaxed alone: its outputs must be admissible in loss-augmented
+    inference too, since learners rely on P >= R.
     """
 
     @property

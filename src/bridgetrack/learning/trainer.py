@@ -23,7 +23,7 @@ from bridgetrack.learning.structured_model import Sample, StructuredModel
 from bridgetrack.progress import run
 
 MAX_SLACKS = 40
-"""A master problem's time grows steeply with its slacks, the inferences saved do not."""
+"""Most slacks: a master problem's time grows steeply with them, the inferences saved do not."""
 
 
 def train(
@@ -59,8 +59,8 @@ def train(
     initial
         Weights to start from; None: those of ``state``, or else the prior.
     state
-        Of the result of an earlier training with other lambda, prior, loss or annotations; its
-        valid parts are reused, see `Bundle.take_over`.
+        State of an earlier result, perhaps with other lambda, prior, loss or annotations; its valid
+        parts are reused, see `Bundle.take_over`.
 
     Yields
     ------
@@ -70,7 +70,7 @@ def train(
     Returns
     -------
     TrainingResult
-        As the value of the generator; `fit` returns it directly.
+        The value of the generator; `fit` returns it directly.
 
     Raises
     ------
@@ -135,5 +135,5 @@ def fit(
     report: Callable[[TrainingStep], object] | None = None,
     **keywords: Any,
 ) -> TrainingResult:
-    """Run `train` to its end; ``report`` sees each `TrainingStep`."""
+    """Run `train` to its end; ``report`` is called with each `TrainingStep`."""
     return run(train(model, samples, regularizer, **keywords), report)

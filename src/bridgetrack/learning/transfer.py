@@ -4,8 +4,8 @@
 
 ties the weights w^d of every domain to shared ones w. With ``t^d = sqrt(rho/lambda) (w^d - w)`` the
 regulariser is ``lambda/2`` times the squared length of the stacked (w - w0, t^1, ..., t^D), and the
-joint feature of domain d is ``phi`` at w and ``sqrt(lambda/rho) phi`` at t^d. So any learner learns
-them. For rho = inf there is only w: training on the union.
+joint feature of domain d is ``phi`` at w and ``sqrt(lambda/rho) phi`` at t^d. So any learner can be
+used. For rho = inf there is only w: training on the union.
 """
 
 from __future__ import annotations
@@ -64,17 +64,17 @@ class Stacked(StructuredModel):
     Attributes
     ----------
     samples
-        Those of all domains.
+        Samples of all domains.
     regularizer
-        Of the stacked weights.
+        Regulariser of the stacked weights.
     n_annotations
-        By which the risk of the first domain is divided. Joint features and losses of a domain
-        with another number are multiplied by the ratio, so that dividing by this one is right.
+        Divisor of the risk of the first domain. Joint features and losses of a domain with another
+        number are multiplied by the ratio, so that dividing by this one is right.
 
     Raises
     ------
     InputError
-        If there are no domains, their features differ, or lambda or rho do not fit.
+        If there are no domains, their features differ, or lambda or rho are not valid.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Stacked(StructuredModel):
         return Inferred(features, losses, bounds)
 
     def _by_domain(self, samples: Sequence[Sample]) -> Iterator[tuple[int, Index, list[Sample]]]:
-        """Every domain that some samples are of, their positions, and the domain's own samples."""
+        """Every domain of some samples, their positions, and the domain's own samples."""
         home = np.array([s.x[0] for s in samples])
         for k in np.unique(home).tolist():
             rows = np.flatnonzero(home == k)

@@ -171,8 +171,7 @@ def _in_order(folder: Path, files: list[Path]) -> NDArray[Any]:
 
 
 def _counted(before: str, again: bool) -> str:
-    """What a number counts, by the letters before it; empty if unknown. `again`: it occurs
-    twice."""
+    """What a number that may occur `again` counts, by the letters before it; empty if unknown."""
     found = re.search(r"([a-z]+)[_\-. ]*$", before.lower())
     word = found[1] if found else ""
     if again and word in _LETTERS_OF_POSITIONS:

@@ -72,7 +72,7 @@ class Movie:
         return self._told(pixels_of(self.array[t, channel]))
 
     def _told(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """Warn if some pixels are not numbers, in the same words for all frames."""
+        """The pixels; warns if some are not numbers, in the same words for all frames."""
         if pixels.dtype.kind == "f" and not np.isfinite(pixels).all():
             warn(
                 f"{self.source}: pixels are NaN or infinite in some frames, and are taken as "

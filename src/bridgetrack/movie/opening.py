@@ -320,8 +320,9 @@ def scaled_like(labels: Movie, image: Movie) -> Movie:
 
 
 def movie_path(chosen: Path) -> Path:
-    """The path for `open_movie` where a dialog can choose files only. This is the folder for a file
-    inside a zarr or for one of several frames, otherwise the file.
+    """The path for `open_movie` where a dialog can choose files only.
+
+    This is the folder for a file inside a zarr or for one of several frames, otherwise the file.
     """
     if chosen.name in ZARR_MARKS:
         return chosen.parent

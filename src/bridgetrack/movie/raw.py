@@ -86,8 +86,7 @@ class RawMovie:
 
 
 class Sliced:
-    """Wraps an array so that dask slices it: of a bare one, even of a mapped file, it copies
-    all."""
+    """An array that dask slices; a bare one, even of a mapped file, it would copy as a whole."""
 
     def __init__(self, array: Any, source: Path | str) -> None:
         self.array = array

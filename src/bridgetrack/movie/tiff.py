@@ -66,7 +66,7 @@ class TiffStack:
         with reading(path), _errors_logged() as errors:
             self._file = tifffile.TiffFile(path)
             self._series = self._file.series[0]
-            if len(self._file.pages) and errors:  # counting the pages reads all their headers
+            if len(self._file.pages) and errors:  # all pages are sought only when they are counted
                 raise InputError(f"{path}: the TIFF is cut off or damaged; copy or save it again")
             _check_one_stack(path, self._file)
             _check_complete(path, self._series)

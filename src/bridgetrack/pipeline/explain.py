@@ -63,7 +63,7 @@ class Explanation:
 
 
 def find_event(tracking: Tracking, frame: int, label: int) -> int:
-    """The chosen event at the fate of a cell (in the last frame: at its history).
+    """The chosen event that is the fate of a cell (in the last frame: its history).
 
     Raises an `InputError` where there is no such cell.
     """

@@ -127,9 +127,11 @@ class Finding:
         return f"{start} {self.words}."
 
     def decided(self, image: Movie, *, channel: int | str = 0) -> Steps[SettingsEstimate]:
-        """Missing settings, estimated from a movie. If masks are chosen, the size of cells is that
-        with the highest scores of candidates. The plain segmentation has no candidates, and masks
-        that are repaired have a size: for these the faster estimate is used.
+        """Missing settings, estimated from a movie.
+
+        If masks are chosen, the size of cells is that with the highest scores of candidates. The
+        plain segmentation has no candidates, and repaired masks have a size: these use the faster
+        estimate.
         """
         if self.chooses and self.given is None:
             return (yield from fitted_settings(image, self.settings, channel=channel))
@@ -226,7 +228,7 @@ class CellSearch:
             check_some_left(given, had, any(self.counts))
 
     def prepared(self) -> Steps[MaskReader]:
-        """Estimate everything that is missing from the movie and from answers about masks."""
+        """Estimate all missing settings, and the score, from the movie and answers about masks."""
         movie, finding = self.movie, self.finding
         for other in finding.brought:
             check_same_extent(movie, other)

@@ -129,8 +129,7 @@ class RunInputs:
 def open_cells(
     labels: Any, image: Any = None, options: RunOptions | None = None
 ) -> tuple[Movie | Detections, Movie | None]:
-    """Open labels, or a table of detections, and the image; cells without a scale get that of the
-    image.
+    """Open labels, or a table of detections, and the image, whose scale cells without one get.
 
     Raises an `InputError` where one of them cannot be read.
     """
@@ -184,7 +183,7 @@ def is_table(labels: Any) -> bool:
 
 
 def open_answers(given: AnnotationSet | Path | str | None) -> AnnotationSet | None:
-    """Answers about events, as given or from a file; none if it holds answers about masks."""
+    """Answers about events, as given or from a file; empty if it has answers about masks only."""
     return load_annotations(given) if isinstance(given, Path | str) else given
 
 

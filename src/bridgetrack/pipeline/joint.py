@@ -154,8 +154,7 @@ def choose_jointly(
             held = yield from _together(held, geometry, channels, model, choosing)
         stop = n if last == n else last - min(overlap, window - 1)
         yield from (one for one in held if first <= one.frame < stop)
-        # The last decided frame links the next window to the past: only chosen regions remain in
-        # it.
+        # The last decided frame links the next window to the past: only its chosen regions remain.
         past, *held = (one for one in held if one.frame >= stop - 1)
         held, first = [past.cells, *held], stop
 

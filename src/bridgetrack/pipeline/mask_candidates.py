@@ -170,11 +170,12 @@ def learned_score(reader: MaskReader) -> Steps[MovieScore]:
 
 
 def best_start(taken: Sequence[Described]) -> tuple[RegionScore, list[Regions], list[Array]]:
-    """The best shipped score for some frames, with the cells of each frame and their scores. It has
-    the largest sum of log-odds times pixels over the cells that it finds. A score that does not
-    know such cells finds few of them, or pieces, and is not sure: that of rods sees less than half
-    of what that of cells does on HeLa, PSC, DIC, U373 and simulated nuclei, long ones among them,
-    and more on most simulated colonies.
+    """The best shipped score for some frames, with the cells of each frame and their scores.
+
+    It has the largest sum of log-odds times pixels over the cells that it finds. A score that does
+    not know such cells finds few of them, or pieces, and is not sure: that of rods sees less than
+    half of what that of cells does on HeLa, PSC, DIC, U373 and simulated nuclei, long ones among
+    them, and more on most simulated colonies.
     """
     most, best = -np.inf, None
     for kind in KINDS:

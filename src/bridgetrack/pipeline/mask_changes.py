@@ -163,8 +163,9 @@ Change = tuple[Index, Index]
 
 
 def changes_again(labels: Movie, answers: MaskAnswers) -> tuple[dict[int, Change], int]:
-    """Changes by which masks become those after the answers about them. Also returns in how many
-    other frames the masks are neither those before nor those after; these stay unchanged.
+    """Changes by which masks become those after the answers about them.
+
+    Also returns how many other frames are left, as their masks are neither those before nor after.
     """
     by_frame = _by_frame(answers.past)
     chosen = {a.frame for a in answers.past if a.says_nothing}
@@ -226,8 +227,7 @@ def highest_named(answers: MaskAnswers, annotations: Iterable[Annotation]) -> di
 def repainted(
     before: NDArray[Any], after: NDArray[np.int32], frame: int, highest: int
 ) -> list[MaskAnswer]:
-    """The difference between a label frame and other masks, as one change without an answer, if
-    any.
+    """The change from a label frame to other masks, as one without an answer, if there is any.
 
     Cells that stay keep their numbers; new ones get numbers above those that were ever named, of
     which `highest` is the highest.

@@ -372,7 +372,7 @@ def is_in(file: Path | None, folder: Path) -> bool:
 
 
 def cells_in(folder: Path, cells: Movie | Detections) -> MovieFile:
-    """Path of cells that have no file of their own."""
+    """The file in a folder for cells that have no file of their own."""
     return MovieFile(folder / (TABLE if isinstance(cells, Detections) else CELLS))
 
 

@@ -70,8 +70,9 @@ def run_steps(
     how: Finding | None = None,
     client: Any = None,
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
-    """Track files or a project and write the results; cells are found or repaired first if asked
-    for. Everything is written into one new folder, which replaces an earlier result at the end.
+    """Track files or a project and write the results; cells are found or repaired first if needed.
+
+    Everything is written into one new folder, which replaces an earlier result at the end.
 
     Parameters
     ----------

@@ -78,8 +78,7 @@ class Scene:
         kinds: EventKinds = EVERYTHING,
         covered: Mask | None = None,
     ) -> Scene:
-        """Make it from candidate events; `covered` are the slots that they explain (2n,), None:
-        all."""
+        """Made from candidate events, which explain the slots `covered` (2n,), None: all."""
         active = active_slots(evidence.detections) if covered is None else covered
         matrix = FeatureMatrix(evidence, hypotheses, features)
         problem = Problem(hypotheses.covering(active))

@@ -70,8 +70,8 @@ class Tracking:
     tracks
         The result.
     windows
-        If the movie was tracked in windows; the hypotheses of the scene are then the chosen ones
-        alone, and the gap of the solution bounds the loss by the windows.
+        The windows in which the movie was tracked, if any; the hypotheses of the scene are then the
+        chosen ones alone, and the gap of the solution bounds the loss by the windows.
     """
 
     scene: Scene

@@ -67,8 +67,7 @@ _AROUND = 8
 """Frames on either side of a meeting that are chosen again: from there on windows of simulated
 movies are as good, and their bound as tight, as the whole movie, also with many answers."""
 _TOGETHER = 2 * (_AROUND + REACH - 1) + 1
-"""Least number of frames that must fit into memory, as they are needed together where windows
-meet."""
+"""Least number of frames that must fit into memory: windows need as many where they meet."""
 _NEAR = 4 * REACH
 """Frames on either side of an event among whose alternatives the best is looked for."""
 TOLERANCE = 1e-6
@@ -136,8 +135,9 @@ def track_steps(
 
 
 def near(tracking: Tracking, frame: int) -> Tracking:
-    """A tracking around a frame with all events proposed there, chosen or not. If the movie was
-    tracked in one window, this is returned unchanged.
+    """A tracking around a frame with all events proposed there, chosen or not.
+
+    If the movie was tracked in one window, this is returned unchanged.
     """
     if tracking.windows is None:
         return tracking
@@ -286,8 +286,9 @@ class WholeMovie:
         kinds: EventKinds,
         windows: list[range],
     ) -> WholeMovie:
-        """Make it from a movie. Raises a `ContradictionError` if an annotation names an event of a
-        kind that does not occur.
+        """Make it from a movie.
+
+        Raises a `ContradictionError` if an annotation names an event of a kind that does not occur.
         """
         annotations = annotations or AnnotationSet(evidence.detections.geometry)
         check_kinds(annotations, kinds)
@@ -374,7 +375,7 @@ class WholeMovie:
         return Scene.of(labels, self.evidence, events, self.features, self.anchored, self.kinds)
 
     def noted(self, events: Events, scores: Array) -> Chosen:
-        """Events at annotated slots, which the result must contain."""
+        """Those of some events at annotated slots, which the result must have as hypotheses."""
         at = np.zeros_like(self.active)
         at[self.answered[self.answered >= 0]] = True
         rows = np.flatnonzero(events.touching(at)) if at.any() else np.zeros(0, dtype=np.int64)

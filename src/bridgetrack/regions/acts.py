@@ -103,8 +103,7 @@ def act(kind: MendKind | str, site: MendSite, *places: Place) -> MaskAnswer:
 
 
 def _cut(site: MendSite, *places: Place) -> MaskAnswer:
-    """Two cells, of which the larger keeps the number; cut by shape and brightness, or along a
-    line."""
+    """Two cells, the larger with the number; cut by shape and brightness, or along a line."""
     if len(places) == 1:
         label = site.cell_at(places[0])
         part = _part(site, places, label)
@@ -175,8 +174,7 @@ def _outline(site: MendSite, place: Place) -> MaskAnswer:
 
 
 def _check(site: MendSite, *places: Place) -> MaskAnswer:
-    """Confirm all cells within an area, or the frame; nothing is said of cells that reach beyond
-    it."""
+    """Confirm all cells within an area, or the frame, except those that reach beyond it."""
     if len(places) == 1:
         raise InputError("check needs two opposite corners of an area, or none for the whole frame")
     labels, inside = site.labels, np.zeros(site.labels.shape, dtype=bool)
@@ -301,7 +299,7 @@ def _deepest_valley(part: _Part, mask: Mask) -> tuple[Mask, Mask] | None:
 
 
 def _landscape(part: _Part, mask: Mask) -> Image:
-    """Distance to the outline in radii plus, with an image, the contrast."""
+    """Distance to the outline in radii plus, with an image, its relative brightness."""
     site = part.site
     distance = ndi.distance_transform_edt(np.pad(mask, 1), sampling=site.sampling)
     inner = tuple(slice(1, -1) for _ in mask.shape)

@@ -53,8 +53,7 @@ FEW = 25
 _ENOUGH = 100
 """Cells in such areas from which the movie's own trees may replace the starting score."""
 _OFTEN = 0.5
-"""Share of wrong candidates among those the starting score takes for cells, from which it is not
-used."""
+"""Share of wrong ones among the starting score's cells, from which this score may be replaced."""
 _SELDOM = 0.1
 """The same, up to which it is used alone: the movie's own trees would be worse."""
 _MENDED = 0.05

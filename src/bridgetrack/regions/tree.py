@@ -32,8 +32,7 @@ class MergeTree:
     start: Index
     stop: Index
     peak: Array  # highest point of a node, shape (n,)
-    # level at which it appears, coming from above: its own pass, or a hill's peak, shape
-    # (n,)
+    # level, from above, at which it appears: its own pass, or a hill's peak, shape (n,)
     birth: Array
     # level at which it joins another; where it never does, its lowest level, shape (n,)
     death: Array
@@ -174,7 +173,7 @@ def _depth_first(parent: Index, leaves: Index, n: int) -> Index:
 
 
 def distinct(tree: MergeTree, least: float, most: float, near: float) -> tuple[Index, Array]:
-    """Nodes of a possible size that differ from the next larger one that is kept.
+    """Nodes of a possible size that differ enough from the next larger one that is kept.
 
     Parameters
     ----------

@@ -147,7 +147,7 @@ def _reading(
 
 
 def _ranked(readings: list[Reading]) -> list[Reading]:
-    """Best first; if frames are too far apart to find cells again, as single frames suggest."""
+    """Best first; if frames are too far apart to find cells again, the `likely` ones first."""
     ranked = sorted(readings, key=lambda r: -r.worth)
     if ranked[0].again < _AGAIN:
         ranked.sort(key=lambda r: not r.likely)

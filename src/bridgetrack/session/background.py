@@ -45,8 +45,9 @@ class BackgroundWork:
         *,
         what: str = "",
     ) -> None:
-        """Do work; earlier work of this name is cancelled and its result dropped. `what` names it
-        in the message if it ends before it is done.
+        """Do work; earlier work of this name is cancelled and its result dropped.
+
+        `what` names it in the message if it ends before it is done.
         """
         if name in self._active:
             self._active[name][0].set()

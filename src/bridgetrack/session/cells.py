@@ -226,8 +226,7 @@ def _border(mask: Mask) -> Mask:
 
 
 def shown_diameter(detections: Detections) -> float:
-    """Diameter in pixels at which cells are drawn; half the usual distance if no sizes are
-    known."""
+    """Diameter of drawn cells in pixels; half the usual distance if no sizes are known."""
     if not len(detections):
         return 10.0
     usual = float(np.median(cell_diameters(detections)) / np.mean(detections.geometry.scale[-2:]))

@@ -112,8 +112,9 @@ class Edits:
     # ------------------------------------------------------------------ tracks
 
     def verify(self, cell: CellRef) -> bool:
-        """Confirm all events of the track of a cell; if it was verified, undo that. Returns whether
-        it is verified now.
+        """Confirm all events of the track of a cell; if it was verified, undo that.
+
+        Returns whether it is verified now.
         """
         tracking, track = self._tracking(), self._track(cell)
         if track in verified_tracks(tracking.tracks):
@@ -160,6 +161,7 @@ class Edits:
 
     def take_over(self, path: Path) -> None:
         """Read tracks of this movie from a file or folder; differences from ours become answers.
+
         See `read_tracks` for the formats, and `compare_tracks` for the answers.
         """
         scene, chosen = self._tracking().scene, self._tracking().solution.chosen

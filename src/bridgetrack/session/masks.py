@@ -64,9 +64,10 @@ class MovieMasks:
         return self._movie.image is not None
 
     def restore(self) -> tuple[set[int], int]:
-        """Repeat the changes made before the movie was opened. Returns the frames changed, and in
-        how many others the masks are neither those before nor those after the answers; these stay
-        unchanged.
+        """Repeat the changes made before the movie was opened.
+
+        Returns the frames changed, and in how many others the masks are neither those before nor
+        those after the answers; these stay unchanged.
         """
         changes, lost = changes_again(self.labels, self.answers)
         for t, (pixels, after) in changes.items():
@@ -83,8 +84,7 @@ class MovieMasks:
     # ------------------------------------------------------------------ mending
 
     def site(self, t: int) -> MendSite:
-        """A frame whose masks can be corrected, with the score learned from the movie if there is
-        one."""
+        """A frame whose masks can be corrected, with the score learned from the movie, if any."""
         if not 0 <= t < self.labels.n_frames:
             raise InputError(
                 f"there is no frame {t}; the movie has 0 to {self.labels.n_frames - 1}"
@@ -102,8 +102,7 @@ class MovieMasks:
         )  # fmt: skip
 
     def _complete(self, image: NDArray[Any] | None, detections: Detections) -> SegmentationSettings:
-        """The settings with which cells were found; missing ones are estimated from the cells and a
-        frame."""
+        """The settings of the search; missing ones are estimated from the cells and a frame."""
         width = shown_diameter(detections)
         found = (self._movie.found and self._movie.found.settings) or SegmentationSettings()
         # cells at the edge are left out where cells are found, not where somebody points at one
@@ -179,9 +178,10 @@ class MovieMasks:
         return (a for a in self._store.annotations if any(map(concerned, a.cells)))
 
     def follow(self, change: AnswerChange) -> tuple[set[int], bool]:
-        """Apply the changes of a step to the masks that still have their labels before it. Pixels
-        changed by later answers stay, so that undoing changes no more than the step did. Returns
-        the frames that changed, and whether all changes could be made.
+        """Apply the changes of a step to masks that are as they were before it.
+
+        Changes of pixels that later answers changed are left out, so that undoing changes no more
+        than the step did. Returns the frames that changed, and whether all changes could be made.
         """
         steps = [*(a.inverse for a in reversed(change.masks_removed)), *change.masks_added]
         ids, frames, done = {a.id for a in steps}, set(), True
@@ -203,8 +203,9 @@ class MovieMasks:
     # ------------------------------------------------------------------ choosing again
 
     def said(self) -> Steps[MaskAnswers]:
-        """All answers about the masks so far, also those that follow from events. Frames with
-        answers about events are read if this is asked for.
+        """All answers about the masks so far, also those that follow from events.
+
+        Frames with answers about events are read when the steps are run.
         """
         base, answers, labels = self._session.tracker.base, self.answers, self.labels
         annotations = self._store.annotations
@@ -264,8 +265,9 @@ class MovieMasks:
     # ------------------------------------------------------------------ painting
 
     def note_painting(self, t: int, pixels: Index, before: Index) -> None:
-        """Keep painting in a frame as an answer: these cells are right. The painted `pixels` are
-        ascending places in the flat frame, with the labels `before`.
+        """Keep painting in a frame as an answer: these cells are right.
+
+        The painted `pixels` are ascending places in the flat frame, with the labels `before`.
         """
         flat = self._frame(t).reshape(-1)
         changed = flat[pixels] != before

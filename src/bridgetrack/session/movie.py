@@ -68,6 +68,7 @@ class MovieAndCells:
 
 class KeptSettings:
     """Settings and learned values of the movie of a session; each change is on disk at once.
+
     Signals: `restored` when the settings of a movie that is opened are in use.
     """
 
@@ -100,8 +101,9 @@ class KeptSettings:
     def entries(
         self, model: Model, start: Model | None = None, outcome: Outcome | None = None
     ) -> dict[str, Any]:
-        """A model in use, its starting model, and the outcome of its training, as JSON values. The
-        shipped model is not saved.
+        """A model in use, its starting model, and the outcome of its training, as JSON values.
+
+        The shipped model is not saved.
         """
         shipped = self.shipped
         if model.name == shipped.name and np.array_equal(model.weights, shipped.weights):
@@ -145,8 +147,8 @@ class KeptSettings:
         return next((model for known, model in self._known if known == entry), made)
 
     def restore(self) -> Settings:
-        """Use the settings of the movie that is opened; a model that is in use already is saved
-        with them."""
+        """Use the settings of the opened movie; a model that is in use already is saved with
+        them."""
         kept = self.read()
         if kept.model is None:
             self.write(**self.entries(self._session.model))
@@ -189,8 +191,9 @@ class KeptSettings:
         self.write(**self.entries(model, self.start, outcome))
 
     def set_kinds(self, kinds: EventKinds) -> None:
-        """Set the kinds of events that occur in the movie; it is tracked again. There is only a
-        message if answers name events that are excluded.
+        """Set the kinds of events that occur in the movie; it is tracked again.
+
+        There is only a message if answers name events that are excluded.
         """
         session = self._session
         if kinds == session.kinds:

@@ -206,9 +206,10 @@ class ProjectFolder:
         return ours and self._kept < self._changes
 
     def follow(self, change: AnswerChange) -> None:
-        """The store has written something. The first time, the rest of the project is written, too.
-        Cells may be kept with a change of masks that was taken back, which their answers no longer
-        tell.
+        """Note that the store has written something.
+
+        The first time, the rest of the project is written, too. Cells may be kept with a change of
+        masks that was taken back, which their answers do not contain any more.
         """
         self._changes += bool(change.masks_removed)
         if not self._told or (change.masks_removed and self.stale):

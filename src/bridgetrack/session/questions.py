@@ -33,9 +33,10 @@ PAUSE = 60.0
 
 
 class Questions:
-    """Goes from question to question, and learns in between. Signals: `changed` when there is
-    something to show, `look` with the question to bring into view, `wanted` when the next one
-    should be shown while the user does something else.
+    """Goes from question to question, and learns in between.
+
+    Signals: `changed` when there is something to show, `look` with the question to bring into view,
+    `wanted` when the next one should be shown while the user does something else.
     """
 
     changed = Signal()
@@ -54,7 +55,7 @@ class Questions:
         self._named: tuple[Suggestion | None, CellNames] = None, CellNames(None)
         self.engaged = False  # whether questions are asked, also while an answer is clicked
         self.asking = False  # whether keys answer the question, see `take_keys`
-        self.away = False  # whether the user is elsewhere; set by the window
+        self.away = False  # whether the user went to other frames; set by the window
         self.problem = ""  # why learning failed last, empty where it did not
         self._prepared = self._writing = False
         self._since = 0.0
@@ -208,8 +209,7 @@ class Questions:
     # ------------------------------------------------------------------ answers
 
     def answered_by(self, kind: Kind, event: EventRef) -> bool:
-        """Take an answer given elsewhere as the answer to the question in view; returns whether it
-        is."""
+        """Take an answer given elsewhere as that to the question in view; returns whether it is."""
         asked = self.current
         if asked is None or asked.sampled:
             return False
@@ -222,8 +222,9 @@ class Questions:
         return True
 
     def reply(self, asked: Suggestion, kind: Kind, event: EventRef | None = None) -> None:
-        """Answer that an event holds, does not hold, or cannot be told. `event` is one that holds
-        in place of the proposed one.
+        """Answer that an event holds, does not hold, or cannot be told.
+
+        `event` is one that holds in place of the proposed one.
         """
         if (self.denied and kind != Kind.CONFIRM) or self._write(asked, kind, event):
             self._advance()
@@ -248,8 +249,9 @@ class Questions:
             )
 
     def deny(self, asked: Suggestion) -> None:
-        """Answer that an event is wrong; next is asked what happened instead, unless the question
-        has no alternatives or this was asked already.
+        """Answer that an event is wrong; then ask what happened instead.
+
+        That is not asked if the question has no alternatives, or if it was asked already.
         """
         if self.denied or not asked.alternatives:
             self.reply(asked, Kind.REJECT)

@@ -342,8 +342,7 @@ class Session:
         return self._named[1]
 
     def words_of(self, answer: Annotation) -> str:
-        """An answer as a line, in the words at the time when it was given: names of cells may
-        change."""
+        """An answer as a line, in the words at that time: names of cells may change."""
         if answer not in self._said:
             self._said[answer] = describe(answer, self.questions.name)
         return self._said[answer]

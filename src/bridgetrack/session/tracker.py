@@ -1,5 +1,4 @@
-"""Measures and tracks the cells of a session, again after every change; only the latest run
-counts."""
+"""Measures and tracks the cells of a session, after every change; only the latest run counts."""
 
 from __future__ import annotations
 
@@ -166,8 +165,9 @@ class Tracker:
         self.catch_up()
 
     def answered(self) -> Callable[[], Steps[Scene]] | None:
-        """Work that makes a scene of all frames with all present answers. It continues if another
-        movie is opened. None while the frames are being checked.
+        """Work that makes a scene of all frames with all present answers.
+
+        It continues if another movie is opened. None while the frames are being checked.
         """
         base, annotations, tracking = self.base, self._session.annotations, self._session.tracking
         if base is None or annotations is None:

@@ -107,8 +107,8 @@ _NAMED = 3
 def _more_than_two(detections: Detections, events: Events, merges: bool) -> Iterable[str]:
     """Remarks on chosen events that are more likely one division, or one fusion, of three or more.
 
-    The sizes must agree: a cell that appears beside two daughters adds up to the mother with them,
-    or cells that disappear add up to the much larger one that a cell beside them becomes.
+    The sizes must agree: cells that appear beside two daughters add up to the mother with them, or
+    cells that disappear, with one that becomes a much larger one, add up to that.
     """
     area = detections.table["area"].to_numpy(dtype=np.float64)
     if not len(area) or area.max() == area.min():
@@ -314,7 +314,7 @@ def _edges(events: Events, values: dict[str, Array]) -> pd.DataFrame:
     target = np.concatenate([events.targets[:, k] for k in (0, 1, 0)])
     there = np.flatnonzero((source >= 0) & (target >= 0))
     order = there[np.lexsort((target[there], source[there]))]
-    row = order % max(len(events), 1)  # in all three copies
+    row = order % max(len(events), 1)  # in whichever of the three copies
     columns: dict[str, Any] = {"source": source[order], "target": target[order]}
     columns["event"] = _KEYS[events.event[row]]
     columns |= {name: value[row] for name, value in values.items()}

@@ -17,7 +17,7 @@ from bridgetrack.tracks.tracks import Tracks
 
 _GOLDEN = 0.618033988749895
 _APART = 31
-"""Factor of the frame of a first cell beside its label."""
+"""Factor of the frame of a first cell, which is added to its label."""
 
 UNKNOWN = (0.55, 0.55, 0.55)
 """Colour for missing values."""

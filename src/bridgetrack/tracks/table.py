@@ -15,8 +15,7 @@ from bridgetrack.movie.geometry import Geometry
 from bridgetrack.tracks.tracks import MARGIN, Tracks
 
 VERIFIED, NAMED = "verified", "named"
-"""Columns of nodes: whether the track is verified, the cause of an end or beginning; may be
-absent."""
+"""Columns of nodes, if any: whether the track is verified, the cause of an end or beginning."""
 
 
 def units(geometry: Geometry) -> dict[str, str]:

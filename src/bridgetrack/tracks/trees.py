@@ -42,8 +42,7 @@ _NAMED = 150
 
 @dataclass(frozen=True)
 class Lineages:
-    """Layout of tracks side by side: time runs down, mothers are above the middle of their
-    daughters.
+    """Tracks side by side: time runs down, mothers are above the middle of their daughters.
 
     Parameters
     ----------

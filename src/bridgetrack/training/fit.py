@@ -301,8 +301,7 @@ def margins_of_answers(data: TrainingSet, w: Array) -> Array:
 
 
 def explained_by_slips(contradicting: int, confirming: int) -> bool:
-    """Whether occasional mistakes explain so many contradictions of confident choices (binomial
-    test)."""
+    """Whether mistakes explain so many contradictions of confident choices (binomial test)."""
     if not contradicting:
         return True
     return float(betainc(contradicting, confirming + 1, SLIPS)) >= _CHANCE

@@ -75,7 +75,7 @@ class AnswersModel(QAbstractListModel):
         self.endResetModel()
 
     def rowCount(self, _: Any = None) -> int:  # noqa: N802
-        """Answers."""
+        """Number of answers."""
         return len(self.answers)
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -102,7 +102,7 @@ class AnswersList(QListView):
         self.setUniformItemSizes(True)  # thousands are there at once
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys go on belonging to the image
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # keys stay with the image
         self.setToolTip("Click an answer to go there")
         self.setMinimumHeight(40)
         self.clicked.connect(lambda index: jump(self.listed.answers[index.row()]))
@@ -166,7 +166,7 @@ class FrameStrip(QWidget):
 
     def _on_click(self, frame: int, _: bool) -> None:
         self.picked.emit(frame)
-        self.mark(self._frame)  # the click has turned its tick
+        self.mark(self._frame)  # the click has toggled its tick
 
 
 def _painted(picture: Picture, side: int, name: Name) -> QPixmap:
@@ -236,7 +236,7 @@ class AnnotatePanel(Panel):
         self.listen(viewer.dims.events.current_step, self._on_frame)
         self.listen(viewer.layers.selection.events.active, lambda _: self._show_cell())
         self.follow(
-            # Once, after the next question was drawn on the image, which would wait for it else.
+            # Once, after the next question was drawn on the image, which would otherwise wait.
             qdebounced(self._show_question, timeout=_AFTER, parent=self),
             self.questions.changed, annotator.mode_changed, session.movie_changed,
             session.scene_changed, session.answers_changed, session.tracking_changed,
@@ -355,7 +355,7 @@ class AnnotatePanel(Panel):
         self._show_cell()
         if said not in ("", before):
             bring_into_view(self.stop)  # and all buttons that answer
-            bring_into_view(self.question)  # where there is no room for both
+            bring_into_view(self.question)  # if there is no room for both
 
     def _show_cell(self) -> None:
         asked, annotator = self._asked, self.annotator

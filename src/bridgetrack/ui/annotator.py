@@ -39,9 +39,10 @@ _HISTORY = (Mode.APPEAR, Mode.FALSE)
 
 
 class Annotator:
-    """Follows the pointer and saves answers. Signals: `changed` when the overlay must be drawn
-    again, `show` with (frame, position or None) when the view should go somewhere, `mode_changed`,
-    `clicked` with the row of the cell.
+    """Follows the pointer and saves answers.
+
+    Signals: `changed` when the overlay must be drawn again, `show` with (frame, position or None)
+    when the view should go somewhere, `mode_changed`, `clicked` with the row of the cell.
     """
 
     changed = Signal()
@@ -54,10 +55,10 @@ class Annotator:
         self.picking = Picking()  # the meaning of clicks, and the cells picked so far
         # finds cells by position, once the movie is measured
         self.finder: CellFinder | None = None
-        # row of the cell that keys and lists are about, -1 where there is none: the one under the
-        # pointer, or one selected by other ways until the pointer comes to another
+        # row of the cell that keys and lists refer to, -1 if there is none: the one under the
+        # pointer, or one selected in other ways until the pointer comes to another
         self.hovered = -1
-        self._under, self._held = -1, False  # the cell under the pointer; selected by other ways
+        self._under, self._held = -1, False  # the cell under the pointer; selected in other ways
         self.frame = 0  # the frame in view
         self._here: tuple[float, ...] | None = None  # where the pointer is in it
         # corners of the view, and whether a position is on the canvas
@@ -138,7 +139,7 @@ class Annotator:
             self.point_at(row)
 
     def leave(self) -> None:
-        """The pointer left the image: keys are about a cell that was chosen, or about none."""
+        """The pointer left the image: keys refer to a cell that was chosen, or to none."""
         self._here, self._under = None, -1
         if not self._held and self.hovered >= 0:
             self.point_at(-1)
@@ -149,7 +150,7 @@ class Annotator:
         self._refresh()
 
     def select(self, row: int) -> None:
-        """Show a cell, which keys are about until the pointer comes to another one."""
+        """Show a cell, to which keys refer until the pointer comes to another one."""
         scene = self._session.scene
         if scene is None or self.finder is None or not 0 <= row < len(scene.detections):
             return
@@ -200,7 +201,7 @@ class Annotator:
         return row if seen else -1
 
     def _pick(self, row: int, shift: bool = False) -> None:
-        """Take a cell, or with Shift all of its track or lineage, for what the mode is about."""
+        """Take a cell, or with Shift all of its track or lineage, for the present mode."""
         if self.finder is None:
             return
         cell, edits, mode = self.finder.ref(row), self._session.edits, self.picking.mode
@@ -230,12 +231,12 @@ class Annotator:
         self._refresh()
 
     def _look(self, frame: int) -> None:
-        """Go to a frame, where nothing is chosen yet."""
+        """Go to a frame, in which nothing is chosen yet."""
         self.hovered = -1
         self.show.emit(frame, None)
 
     def _answer_with(self, row: int) -> None:
-        """A click on a cell means the first listed event that leads there."""
+        """Answer a click on a cell with the first listed event that leads there."""
         scene, asked = self._session.scene, self._question()
         if scene is None or asked is None or row < 0:
             return
@@ -274,6 +275,7 @@ class Annotator:
 
     def start(self, mode: Mode) -> None:
         """A key or a button: sets the meaning of the next click, or of Enter on the outlined cell.
+
         It answers nothing by itself. During a question it refers to the cell asked about.
         """
         row = self._asked_about(mode) if self.asking else -1
@@ -290,7 +292,7 @@ class Annotator:
             self._take(cell)
 
     def _asked_about(self, mode: Mode) -> int:
-        """Row of the cell asked about, where an event of this kind can begin with it; else -1."""
+        """Row of the cell asked about, if an event of this kind can begin with it; else -1."""
         scene, asked = self._session.scene, self._questions.current
         if scene is None or asked is None:
             return -1
@@ -298,18 +300,18 @@ class Annotator:
         return scene.detections.row_of(*asked.slot[1]) if mode in fits else -1
 
     def cancel(self) -> None:
-        """Esc: forget what was picked; with nothing picked, go back to review."""
+        """Esc: forget the picked cells; without any, go back to review."""
         self.set_mode(Mode.REVIEW if self.picking.empty else self.picking.mode)
 
     # ------------------------------------------------------------------ masks
 
     def _label(self, frame: int, point: tuple[float, ...]) -> int:
-        """Label of the mask at a place as it is now, 0 where there is none."""
+        """Label of the mask at a place as it is now, 0 if there is none."""
         masks = self._session.masks
         return 0 if masks is None else masks.label_at(frame, point)
 
     def _mend_here(self) -> None:
-        """As a click where the pointer is, or on the cell that is outlined elsewhere."""
+        """As a click at the pointer, or on the cell that is outlined elsewhere."""
         place, row = self._here, self.outlined
         if row >= 0 and self.finder is not None:
             cell = self.finder.ref(row)
@@ -360,7 +362,7 @@ class Annotator:
     # ------------------------------------------------------------------ the model asks
 
     def suggest(self) -> None:
-        """G: go to the model's question, or, where it is in view, to another one."""
+        """G: go to the model's question or, if it is in view, to another one."""
         questions = self._questions
         if self._session.movie is None:
             self._say(self.hint)
@@ -389,7 +391,7 @@ class Annotator:
         return None
 
     def _question(self) -> Suggestion | None:
-        """The question in view; says so where there is none."""
+        """The question in view; shows a message if there is none."""
         if self._questions.current is None:
             self._say(self.hint)
         return self._questions.current
@@ -408,18 +410,18 @@ class Annotator:
             self._say(f"No cell is outlined. {self.hint}")
 
     def choose(self, number: int) -> None:
-        """The event listed under this number holds, from 1."""
+        """Confirm the event listed under this number, from 1."""
         self._answer(Kind.CONFIRM, number)
 
     def reject(self) -> None:
-        """Backspace: the proposal is wrong; or forget what was picked."""
+        """Backspace: the proposal is wrong; or forget the picked cells."""
         if self.asking or self.picking.mode == Mode.REVIEW:
             self._answer(Kind.REJECT)
         else:
             self.cancel()
 
     def cannot_tell(self) -> None:
-        """U: a person looked and could not say."""
+        """U: the annotator cannot tell."""
         self._answer(Kind.CANNOT_TELL)
 
     def _answer(self, kind: Kind, number: int = 1) -> None:
@@ -459,7 +461,7 @@ class Annotator:
         self._session.edits.note(Kind.CONFIRM, ends, "click", named=fate)
 
     def undo(self) -> None:
-        """Take back the last answer, or what was picked so far."""
+        """Undo the last answer, or forget the picked cells."""
         if self.asking and self._questions.check.running:
             if not self._questions.take_back():
                 self._say("No event of this sample has been judged yet.")

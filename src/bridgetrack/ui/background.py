@@ -20,7 +20,7 @@ _REST, _OFTEN = 0.25, 0.005
 
 
 class Links:
-    """Connections that are cut together."""
+    """Connections that are disconnected together."""
 
     def __init__(self) -> None:
         self._cuts: list[Callable[[], None]] = []
@@ -34,7 +34,7 @@ class Links:
         """Disconnect everything."""
         cuts, self._cuts = self._cuts, []
         for each in cuts:
-            # Widgets and viewers may be gone.
+            # Widgets and viewers may be closed.
             with contextlib.suppress(ValueError, RuntimeError, TypeError):
                 each()
 

@@ -1,4 +1,4 @@
-"""The layers over the image: draws the overlay, and turns mouse and keys into intents.
+"""The layers over the image: draws the overlay, and turns mouse and keys into actions.
 
 The keys are listed here, each with its words; the buttons show the same.
 """
@@ -31,17 +31,17 @@ from bridgetrack.ui.overlay_layers import OverlayLayers
 from bridgetrack.ui.picking import Mode
 
 _CELL, _ASKED = 40.0, 60.0
-"""Least screen pixels across a cell that the view goes to, or that is asked about first."""
+"""Least screen pixels across a cell that the view goes to, and across the first one asked about."""
 
 
 class SliceInView:
-    """Between the viewer's world and frames, planes and pixels of the segmentation."""
+    """Converts between the viewer's world and frames, planes and pixels of the segmentation."""
 
     def __init__(self, viewer: Any, session: Session) -> None:
         self._viewer = weakref.ref(viewer)
         self._session = session
         self._size = 10.0
-        self._widget: weakref.ref[QWidget] | None = None  # what the viewer draws on
+        self._widget: weakref.ref[QWidget] | None = None  # the widget that the viewer draws on
 
     @property
     def viewer(self) -> Any:
@@ -65,7 +65,7 @@ class SliceInView:
 
     @property
     def plane(self) -> float | None:
-        """The plane in view of a 3D movie, in pixels; None in 2D, and where all are in view."""
+        """The plane in view of a 3D movie, in pixels; None in 2D, or if all are in view."""
         scene, viewer = self._session.scene, self.viewer
         if scene is None or viewer is None or scene.detections.geometry.ndim == 2:
             return None
@@ -75,7 +75,7 @@ class SliceInView:
 
     @property
     def depth(self) -> float:
-        """Distance of two planes of a 3D movie, in pixels along x."""
+        """Distance between planes of a 3D movie, in pixels along x."""
         labels = self.labels
         flat = labels is None or labels.ndim < 4
         return 1.0 if flat else float(labels.scale[1] / labels.scale[-1])
@@ -108,7 +108,7 @@ class SliceInView:
         plane: float | None = None,
         across: float = _CELL,
     ) -> None:
-        """Go to a frame and, where given, to a position in pixels.
+        """Go to a frame and, if given, to a position in pixels.
 
         Cells are then at least `across` pixels wide on the screen. Without a position a 3D movie
         may go to another `plane`.
@@ -135,13 +135,13 @@ class SliceInView:
         camera.zoom = zoom
 
     def look_from(self, window: QWidget) -> None:
-        """The window in which the viewer is."""
+        """Set the window in which the viewer is."""
         mine = window.findChildren(QOpenGLWidget)
         self._widget = weakref.ref(mine[0]) if len(mine) == 1 else None
 
     @property
     def _pixel(self) -> float:
-        """How large a pixel of the screen is, in pixels of the movie; 0 before it is shown."""
+        """Size of a screen pixel, in pixels of the movie; 0 before it is shown."""
         if self._widget is None or self._widget() is None or self.labels is None:
             return 0.0
         return 1.0 / float(camera_of(self.viewer).zoom * self.labels.scale[-1])
@@ -221,7 +221,7 @@ def shortcut(name: str) -> Shortcut:
 
 
 _LETTER = 9.0
-"""Screen pixels that a letter is wide, with some to spare."""
+"""Width of a letter in screen pixels, with some margin."""
 
 _STILL = 4.0
 """Screen pixels that the pointer may move between press and release of a click."""
@@ -264,7 +264,7 @@ class Canvas(SliceInView):
         self._bind(viewer)
 
     def close(self) -> None:
-        """Take everything out of the viewer."""
+        """Remove our callbacks and keys from the viewer."""
         self.redraw.cancel()
         self._links.cut()
         viewer = self.viewer
@@ -298,7 +298,7 @@ class Canvas(SliceInView):
         """Make the layers while the cells are being measured."""
         self._before = ()
         if self.viewer is not None:
-            self.overlay.draw(Drawing())  # nothing of the movie before lies over this one
+            self.overlay.draw(Drawing())  # removes drawings of the earlier movie
             self._lay()
 
     def _bind(self, keys_of: Any) -> None:
@@ -324,8 +324,7 @@ class Canvas(SliceInView):
             labels.refresh()
 
     def take_outline(self, frame: int, place: Place) -> str:
-        """Draw the cell at a place as in another visible Labels layer; returns why not, or an empty
-        text.
+        """Draw the cell at a place as in another visible Labels layer; returns the problem, if any.
 
         It is drawn as by the tools of napari: what is painted is an answer about masks.
         """
@@ -355,7 +354,7 @@ class Canvas(SliceInView):
 
     @property
     def has_numbers(self) -> bool:
-        """Whether number keys answer: most layers have them for their own tools."""
+        """Whether number keys answer: most layers use them for their own tools."""
         active = None if self.viewer is None else self.viewer.layers.selection.active
         if active is None or active is self.overlay.events:
             return True
@@ -407,7 +406,7 @@ class Canvas(SliceInView):
             return
         questions = self._session.questions
         if not self._moving and questions.asking and questions.current is not None:
-            questions.away = True  # a person steps through the frames: leave the view to them
+            questions.away = True  # the user steps through the frames: do not move the view
         self._annotator.frame = self.frame
         if self._point is not None and self.viewer.dims.ndisplay == 2:
             self._point = self._in_plane(self._point)
@@ -422,7 +421,7 @@ class Canvas(SliceInView):
         self.show_asked(min(c.frame for c in asked.cells), asked.position)
 
     def show_asked(self, frame: int, position: tuple[float, ...] | None = None) -> None:
-        """Show a frame of the question and, where given, centre a position in pixels."""
+        """Show a frame of the question and, if given, centre a position in pixels."""
         asked = self._session.questions.current
         if asked is None:
             return
@@ -456,7 +455,7 @@ class Canvas(SliceInView):
             self.frame, plane, self._size, self._edges, self.depth, _LETTER * dot,
             session.questions.name, self.outline,
         )  # fmt: skip
-        # Words have a rim where it lies in the plane that is looked at.
+        # Words have a rim if it lies in the plane in view.
         rim = dot if viewer.dims.ndisplay == 2 else 0.0
         self.overlay.draw(self._drawn_in(view), rim, plane)
 

@@ -1,4 +1,4 @@
-"""The panel Tracks: the table, lineage trees, plots and cell cycles, with one choice of tracks."""
+"""The panel Tracks: the table, lineage trees, plots and cell cycles, with a common selection."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TrackModel(QAbstractTableModel):
         return [int(t) for t in self.table["track_id"]]
 
     def show(self, table: pd.DataFrame) -> None:
-        """Show another table; the order stays."""
+        """Show another table in the same order."""
         self.beginResetModel()
         first = [c for c in _FIRST if c in table.columns]
         more = [c for c in table.columns if c not in (*first, "link")]
@@ -82,15 +82,15 @@ class TrackModel(QAbstractTableModel):
             self.layoutChanged.emit()
 
     def rowCount(self, _: Any = None) -> int:  # noqa: N802
-        """Tracks."""
+        """Number of tracks."""
         return len(self.table)
 
     def columnCount(self, _: Any = None) -> int:  # noqa: N802
-        """Columns."""
+        """Number of columns."""
         return len(self.heads)
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        """A value of a track in words, and its place in the cell: numbers stand on the right."""
+        """A value of a track in words, or its alignment: numbers are on the right."""
         column = index.column()
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return _RIGHT if self.table.dtypes.iloc[column].kind in "iufb" else None
@@ -112,7 +112,7 @@ class TrackModel(QAbstractTableModel):
 
 
 class TrackList(QTableView):
-    """The table. Emits `picked` with tracks that a person chose."""
+    """The table. Emits `picked` with the tracks that the user chose."""
 
     picked = Signal(object)
 
@@ -137,7 +137,7 @@ class TrackList(QTableView):
         self.listed.layoutChanged.connect(lambda: self.mark(self._marked))
 
     def show_table(self, table: pd.DataFrame) -> None:
-        """Show another table; order and choice stay."""
+        """Show another table; order and selection are kept."""
         heads = self.listed.heads
         with QSignalBlocker(self.selectionModel()):
             self.listed.show(table)
@@ -309,7 +309,7 @@ class ExplorePanel(Panel):
         self._go(track, frame)
 
     def _go(self, track: int, frame: int) -> None:
-        """Bring a track into view, at this frame where it is seen then."""
+        """Bring a track into view, in this frame if it is seen then."""
         row = None if self.numbers is None else self.numbers.sight(track, frame)
         annotator = self.state.annotator
         if row is None or annotator.finder is None:

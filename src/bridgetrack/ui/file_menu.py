@@ -110,9 +110,9 @@ def _is_movie(path: Path) -> bool:
 
 
 def movie_layers(path: Path) -> list[LayerData]:
-    """A movie, or masks where its pixels look like cell numbers; with the masks that are in it.
+    """A movie, or masks if its pixels look like cell numbers; with the masks that it contains.
 
-    Every channel is a layer, seen through each other as napari draws channels.
+    Every channel is a layer; they are blended as napari blends channels.
     """
     movie, name = open_movie(path), _name(path)
     if looks_like_labels(movie):
@@ -128,13 +128,14 @@ def _name(path: Path) -> str:
 
 
 def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
-    """The layers of a file or folder: a project, tracks, cells, masks or a movie. `columns` are the
-    roles of columns of a table that are not recognised.
+    """The layers of a file or folder: a project, tracks, cells, masks or a movie.
+
+    `columns` are the roles of columns of a table that are not recognised.
 
     Raises
     ------
     BridgetrackError
-        Where it cannot be read; the message says what can.
+        If it cannot be read; the message says what can.
     """
     if columns is not None:
         return (_read_tracks if "track" in columns else _read_detections)(path, columns)
@@ -154,7 +155,7 @@ def masks_of(path: Path) -> list[LayerData]:
 
 
 def table_of(path: Path, columns: Columns = None) -> list[LayerData]:
-    """Cells from a table; where it holds tracks, these with their cells; raises as above."""
+    """Cells from a table; if it holds tracks, these with their cells; raises as above."""
     layers = layers_of(path, columns)
     if [kind for *_, kind in layers] != ["tracks"]:
         return layers
@@ -216,9 +217,9 @@ _LATER: list[LayerData] = [(None,)]  # type: ignore[list-item]
 def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
     """The reader that napari calls for a file or folder; None if the content is unknown.
 
-    That is a movie or masks in a folder, a project, or a table of tracks or of detections.
+    It reads a movie or masks in a folder, a project, or a table of tracks or of detections.
 
-    napari calls readers in the thread of its window, which stands still until they return. They may
+    napari calls readers in the thread of its window, which is blocked until they return. They may
     return that there is nothing to add, though; the layers are added once they are read. Scripts
     wait for what ``viewer.open`` returns, and get the layers from it.
     """
@@ -227,7 +228,7 @@ def reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
     file = Path(path)
     read, table = _reading(file), file.suffix.lower() == ".csv"
     if read is None and table and not _of_napari(file) and _window_of_a_person() is not None:
-        read = layers_of  # a person is told which columns are missing
+        read = layers_of  # a message says which columns are missing
     if read is None:
         return None
 

@@ -35,7 +35,7 @@ _Then = Callable[[Movie, SegmentationSettings], None]
 
 
 def _setting(settings: type[Any], name: str) -> Any:
-    """A magicgui widget for a field of settings, with the limits that the command line has."""
+    """A magicgui widget for a field of settings, with the limits of the command line."""
     [option] = options_of(settings, name)
     more: dict[str, Any] = {"tooltip": option.help}
     if option.choices:
@@ -71,12 +71,12 @@ class FindCells(Column):
         self._search: CellSearch | None = None
         self._looked_in: Any = None  # its layer
         self._shown = 0  # frames of it that are shown
-        self._own_size = False  # whether a person set the size of its cells
+        self._own_size = False  # whether the user set the size of its cells
         self.size, self.faint, self.split = (
             _setting(Appearance, name) for name in ("diameter", "faint", "split")
         )
         self.size.native.setDecimals(1)
-        self.size.min -= 0.1  # which is no size
+        self.size.min -= 0.1  # a value that means automatic
         self.size.native.setSpecialValueText("automatic")
         looks = form_in(self.add(QWidget()))
         looks.addRow("Cell size, pixels", self.size.native)
@@ -135,7 +135,7 @@ class FindCells(Column):
         self._show_preview()
 
     def _on_movie(self) -> None:
-        """The size of cells is there again, as the cells are."""
+        """Show the size with which the cells of the movie were found."""
         movie = self._panel.session.movie
         if movie is not None and movie.kept and movie.found is not None:
             known = movie.found.settings
@@ -144,7 +144,7 @@ class FindCells(Column):
                 self._own_size = True
 
     def _on_size_set(self, _: Any) -> None:
-        """A person set the size, which no estimate changes from now on; or left it to the movie."""
+        """The user set the size, which no estimate changes from now on, or set it to automatic."""
         self._own_size = self.size.value > self.size.min
 
     def _show_size(self, diameter: float) -> None:
@@ -237,7 +237,7 @@ class FindCells(Column):
         )
 
     def _show_busy(self, work: str, step: Any) -> None:
-        """Say that a preview is computed; its end takes the words away."""
+        """Show that a preview is being computed, until it is done."""
         if work == "preview":
             self.words.setText("" if step is None else "Computing the preview…")
 

@@ -26,8 +26,8 @@ Painted = tuple[int, Index, Index]
 class LayerChanges:
     """Watches the two layers that are open, as long as `parent` lives.
 
-    `changed` is called where they now hold another movie: they were replaced, cropped or scaled;
-    `problem` with what is wrong with points after a change, or with nothing.
+    `changed` is called if they now hold another movie: they were replaced, cropped or scaled;
+    `problem` with the problem of points after a change, or an empty text.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LayerChanges:
         self._links = Links()
         self._step: Any = None
         self._painting = False
-        self._frames: set[int] | None = set()  # that were painted; None where that is not known
+        self._frames: set[int] | None = set()  # that were painted; None if unknown
         self._pixels: list[Painted] = []
         self._follow_soon = qdebounced(self._follow, timeout=_REST, parent=parent)
         self._measure_soon = qdebounced(self._measure, timeout=_REST, parent=parent)
@@ -76,7 +76,7 @@ class LayerChanges:
             self._step = self._state.viewer.dims.current_step
 
     def _follow(self) -> None:
-        """Emit a signal if the layers do not hold the opened data any more."""
+        """Call `changed` if the layers do not hold the opened data any more."""
         image, labels = self._watched
         if labels is not None and not _alike(_contents(image, labels), self._opened):
             self._changed()
@@ -92,7 +92,7 @@ class LayerChanges:
         self._measure_soon()
 
     def _on_drawn(self, _: Any = None) -> None:
-        """Notice an undo, or pixels that changed in place; napari only says that it draws again."""
+        """Notice an undo, or pixels changed in place; napari only signals that it draws again."""
         step = self._state.viewer.dims.current_step
         moved, self._step = step != self._step, step
         if not moved:

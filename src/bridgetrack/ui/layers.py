@@ -37,12 +37,12 @@ def tags_of(layer: Any) -> dict[str, Any]:
 
 
 def role_of(layer: Any) -> str:
-    """Role of a layer, empty for layers of others."""
+    """Role of a layer, empty for other layers."""
     return str(tags_of(layer).get("role", ""))
 
 
 def find_role(layers: Iterable[Any], role: str) -> Any | None:
-    """The first layer with this role, None where there is none."""
+    """The first layer with this role, None if there is none."""
     return next((layer for layer in layers if role_of(layer) == role), None)
 
 
@@ -52,7 +52,7 @@ def kind_of(layer: Any) -> str:
 
 
 def path_of(layer: Any) -> Path | None:
-    """File or folder that a layer was read from, None where there is none."""
+    """File or folder that a layer was read from, None if there is none."""
     path = tags_of(layer).get("path") or getattr(layer.source, "path", None)
     return Path(path) if path else None
 
@@ -91,17 +91,17 @@ def scale_of(layer: Any) -> tuple[tuple[float, ...], str]:
     known = [micrometers(*each) for each in zip(scale, names, strict=False)]
     if names and None not in known:
         return tuple(side for side in known if side is not None), "micrometer"
-    # Most people who set a scale mean micrometres and leave the unit alone.
+    # Most people who set a scale mean micrometres and do not set the unit.
     return scale, "pixel" if all(s == 1 for s in scale) else "micrometer"
 
 
 def whole_numbers(pixels: NDArray[Any], where: str) -> NDArray[Any]:
-    """Masks as napari takes them: whole numbers, also where they were written as others.
+    """Masks as napari accepts them: integers, also if they were written as another type.
 
     Raises
     ------
     InputError
-        Where a pixel is no number of a cell; the message says which.
+        If a pixel is not the number of a cell; the message says which.
     """
     if pixels.dtype.kind != "f":
         return pixels
@@ -184,7 +184,7 @@ def place_like(layer: Any, other: Any, *, still: bool = False) -> None:
 def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
     """Give the layers of a movie a scale; one of them may be None.
 
-    Other channels and what is drawn over the movie stay where they are on it.
+    Other channels and layers over the movie keep their place on it.
     """
     shown = [layer for layer in (image, labels) if layer is not None]
     beside = [x for x in viewer.layers if x not in shown and _drawn_on(shown[0], x)]
@@ -195,8 +195,10 @@ def set_scale(viewer: Any, image: Any, labels: Any, scale: Scale) -> None:
 
 
 def share_scale(image: Any, labels: Any) -> None:
-    """Give a movie's layer without a scale that of the other one. Masks rarely have one, and would
-    be drawn beside their cells. If both are equal, the masks are drawn in the units of the image.
+    """Give a movie's layer without a scale that of the other one.
+
+    Masks rarely have one, and would be drawn beside their cells. If both are equal, the masks are
+    drawn in the units of the image.
     """
     if image is None or labels is None or labels.ndim != image.ndim:
         return
@@ -214,7 +216,7 @@ def share_scale(image: Any, labels: Any) -> None:
 
 
 def _unscaled(layer: Any) -> bool:
-    """Whether nobody said how large a pixel of a layer is."""
+    """Whether the size of a layer's pixels was never set."""
     return set(layer.scale) == {1.0} and {str(unit) for unit in layer.units} == {"pixel"}
 
 
@@ -245,7 +247,7 @@ def camera_of(viewer: Any) -> Any:
 
 
 def look_at(viewer: Any, world: Sequence[float]) -> None:
-    """Bring a place into the middle of the view."""
+    """Move the view so that a place is in its middle."""
     deep = viewer.dims.ndisplay == 3 and len(world) > 3
     camera_of(viewer).center = (float(world[-3]) if deep else 0.0, *map(float, world[-2:]))
 

@@ -22,7 +22,7 @@ from bridgetrack.ui.widgets import fitted
 
 @dataclass(frozen=True)
 class Look:
-    """Colour (hex) and marker of an event, with its name for people."""
+    """Colour (hex) and marker of an event, with its name in words."""
 
     colour: str
     symbol: str
@@ -79,20 +79,20 @@ class Looks:
         self._made: tuple[Tracks, Colouring] | None = None
 
     def choose(self, tracks: Iterable[int]) -> None:
-        """Choose tracks by their numbers, and none else."""
+        """Select tracks by their numbers, and no others."""
         chosen = tuple(tracks)
         if chosen != self.chosen:
             self.chosen = chosen
             self.chosen_changed.emit()
 
     def colour_by(self, colour: str) -> None:
-        """Colour tracks, cells and trees by something else."""
+        """Colour tracks, cells and trees by another quantity."""
         if colour != self.colour:
             self.colour = colour
             self.colour_changed.emit()
 
     def colouring(self, tracks: Tracks) -> Colouring:
-        """The colours of some tracks; by lineage where they lack what was chosen."""
+        """The colours of some tracks; by lineage if they lack the chosen quantity."""
         made = self._made
         by = self.colour if self.colour in colourings(tracks) else USUAL
         if made is None or made[0] is not tracks or made[1].by != by:

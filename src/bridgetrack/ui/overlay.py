@@ -25,13 +25,13 @@ _LETTER = 0.08
 """Half the width of a letter in cell diameters, at the zoom of a question."""
 
 _DOTS = 150
-"""Dots around a cell at most, where a volume is in view."""
+"""Most dots around a cell if a volume is in view."""
 
 
 class Mark(NamedTuple):
     """A marker: where it is in pixels, its shape, its size in pixels and its colours; or words."""
 
-    place: tuple[float, ...]  # ([z,] y, x); without z in 3D where it is in no certain plane
+    place: tuple[float, ...]  # ([z,] y, x); without z in 3D if its plane is uncertain
     symbol: str
     size: float
     face: Colour
@@ -55,7 +55,7 @@ def percent(share: float) -> str:
 
 
 def _flat(cell: CellRef) -> Array:
-    """Where a cell is in the plane, (y, x)."""
+    """Position of a cell in the plane, (y, x)."""
     return np.asarray(cell.position[-2:], dtype=np.float64)
 
 
@@ -67,13 +67,14 @@ class SliceShown:
     plane: float | None = None  # in 3D
     size: float = 10.0  # of a cell
     seen: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)  # top, left, bottom, right of the screen
-    depth: float = 1.0  # distance of two planes
+    depth: float = 1.0  # distance between planes
     letter: float = 0.0  # width of a letter in pixels of the movie
-    name: Name = by_label  # what cells are called
+    name: Name = by_label  # names of cells
     outline: Callable[[CellRef], Array] = lambda _: np.zeros((0, 2))  # points along its border
 
     def near(self, cell: CellRef, share: float = 1.0) -> bool:
-        """Whether a cell of any frame lies in the plane in view, or so many diameters from it."""
+        """Whether a cell of any frame lies in the plane in view, or within `share` diameters of
+        it."""
         away = 0.0 if self.plane is None else abs(cell.position[0] - self.plane)
         return self.depth * away <= share * self.size
 
@@ -115,7 +116,7 @@ class Drawing:
                     self.mark(cell.position, "hbar", size, colour)
 
     def proposals(self, found: Sequence[Proposal]) -> None:
-        """The best proposal with its confidence, and numbers on the cells of those that may be."""
+        """The best proposal with its confidence, and numbers on the cells of the alternatives."""
         best, look = found[0], LOOKS[found[0].event.event]
         listed = [(k, p.event) for k, p in enumerate(found, 1) if k == 1 or not p.excluded]
         name = self.view.name(best.event.cells[0])
@@ -124,14 +125,14 @@ class Drawing:
     def question(self, asked: Suggestion, denied: bool = False) -> None:
         """The proposed event, and numbers on the cells of the alternatives.
 
-        Where it was `denied`, only the cell asked about and the alternatives.
+        If it was `denied`, only the cell asked about and the alternatives.
         """
         if not asked.frame <= self.view.frame <= asked.last_frame:
             return
         look = LOOKS[asked.kind]
         # The belief would influence the user who checks a sample.
         belief = "" if asked.sampled else f", {percent(asked.beliefs[0])}"
-        who = asked.asked if asked.slot[0] == "fate" else asked.event.cells[0]  # who does it
+        who = asked.asked if asked.slot[0] == "fate" else asked.event.cells[0]  # who acts
         words = f"{self.view.name(who)} {look.sign} {look.name}{belief}"
         words += f" (frame {self.view.frame} in view)"
         listed = list(enumerate(asked.listed, 1))
@@ -187,8 +188,7 @@ class Drawing:
         self._write(title, shapes, self._numbers(numbered(listed)))
 
     def _cells(self, cells: Iterable[CellRef], colour: Colour) -> Array:
-        """Outlines of cells in view and rings for the others; returns their points, shape (k,
-        2)."""
+        """Outlines of cells in view, rings for the others; returns their points, shape (k, 2)."""
         taken = [np.zeros((0, 2))]
         for cell in cells:
             if self.view.holds(cell):
@@ -207,7 +207,7 @@ class Drawing:
     def _outline(self, outline: Array, colour: Colour) -> None:
         """Dots along the border of a cell: in its plane in view, or around all of it."""
         plane = self.view.plane
-        # Of cells of a few pixels, little would be seen else.
+        # Otherwise little would be seen of cells of a few pixels.
         dot = min(1.4, 0.1 * self.view.size)
         if outline.shape[1] > 2 and plane is not None:
             away = np.abs(outline[:, 0] - plane)
@@ -221,7 +221,7 @@ class Drawing:
     def _numbers(self, found: Iterable[Numbered]) -> Array:
         """Numbers on cells of alternatives; a cell seen in both frames has its numbers once.
 
-        What these cells and numbers take up, shape (k, 2).
+        Returns the points of these cells and numbers, shape (k, 2).
         """
         view, shown = self.view, list[Numbered]()
         near = [n for n in found if view.near(n.cell)]
@@ -247,7 +247,7 @@ class Drawing:
     def _write(self, words: str, beside: Array, free: Array | None = None) -> None:
         """Write words above or below some points, shape (k, 2), where they hide least of the cells.
 
-        Nor do they hide what else is to be `free`, shape (m, 2), as far as there is room.
+        As far as there is room, they do not hide the points `free`, shape (m, 2), either.
         """
         (top, left), (bottom, right) = beside.min(axis=0), beside.max(axis=0)
         low, high = np.reshape(self.view.seen, (2, 2))

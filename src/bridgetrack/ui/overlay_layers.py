@@ -14,7 +14,7 @@ from bridgetrack.ui.looks import LOOKS
 from bridgetrack.ui.overlay import CLEAR, Arrow, Drawing
 
 _ON_TOP = "translucent_no_depth"
-"""Not hidden by opaque cells in front, where a volume is in view."""
+"""Not hidden by opaque cells in front if a volume is in view."""
 
 _LETTERS = "".join(
     {*"0123456789 #✓,%?(frameinvw)"} | {c for look in LOOKS.values() for c in look.sign + look.name}
@@ -22,13 +22,13 @@ _LETTERS = "".join(
 """The letters of all words for events."""
 
 _LINE = 1.5
-"""Pixels that an arrow is wide at most."""
+"""Largest width of an arrow in pixels."""
 
 
 class OverlayLayers:
     """*Events* (arrows, which get mouse and keys) and *Marks* (symbols with words) of one viewer.
 
-    They are drawn again only where something changed.
+    They are drawn again only if something changed.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class OverlayLayers:
         placed = placed_like(labels, still=True)
         if self.marks is None:
             self._drawn = None
-            # Letters are made with the layer: at the first question they would hold up the window.
+            # Letters are made with the layer: at the first question they would delay the window.
             self.marks = Points(
                 np.zeros((1, labels.ndim - 1)), name="Marks", metadata=tag("marks"),
                 blending=_ON_TOP, face_color="transparent", border_color="transparent",
@@ -71,8 +71,8 @@ class OverlayLayers:
             add_below(viewer, self.marks)
         if self.events is None:
             self._drawn = None
-            # One arrow without length until the first drawing: of none, napari's controls would
-            # show the colour of nothing.
+            # One arrow without length until the first drawing: without any, napari's controls would
+            # show an undefined colour.
             self.events = Vectors(
                 np.zeros((1, 2, labels.ndim - 1)), ndim=labels.ndim - 1, name="Events",
                 metadata=tag("events"), blending=_ON_TOP, vector_style="arrow", edge_width=_LINE,
@@ -94,8 +94,8 @@ class OverlayLayers:
     def draw(self, drawing: Drawing, dot: float = 0.0, plane: float | None = None) -> None:
         """Show a drawing.
 
-        `dot` is how large a pixel of the screen is, in pixels of the movie; `plane` the one in
-        view of a 3D movie, None where all are.
+        `dot` is the size of a screen pixel, in pixels of the movie; `plane` the one in view of a 3D
+        movie, None if all are.
         """
         if self.events is None or self.marks is None:
             return
@@ -109,10 +109,10 @@ class OverlayLayers:
 
 def _set_arrows(layer: Vectors, drawing: Drawing, plane: float | None) -> None:
     nowhere = (0.0,) * layer.ndim
-    # Of none, napari cannot draw frames as a volume: one without length then, as at first.
+    # Without arrows, napari cannot draw frames as a volume: one without length then, as at first.
     arrows = drawing.arrows or [Arrow(nowhere, nowhere, CLEAR)]
     start, stop = (_placed([a[k] for a in arrows], layer.ndim, plane) for k in (0, 1))
-    # Told of the data, the viewer would ask all layers how far they reach.
+    # On an event of the data, the viewer would compute the extent of all layers.
     with layer.events.blocker_all():
         layer.data = np.stack([start, stop - start], axis=1)
         if drawing.arrows:
@@ -139,7 +139,7 @@ def _placed(places: Sequence[tuple[float, ...]], ndim: int, plane: float | None)
 def _set_marks(
     layer: Points, drawing: Drawing, dot: float = 0.0, plane: float | None = None
 ) -> None:
-    """Show marks; words have a dark rim, without which they would be unseen on bright cells."""
+    """Show marks; words have a dark rim, without which they would be invisible on bright cells."""
     words = [m for m in drawing.marks if m.text] if dot else []
     rims = [
         m._replace(place=(*m.place[:-2], m.place[-2] + dot * y, m.place[-1] + dot * x))

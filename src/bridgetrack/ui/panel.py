@@ -34,8 +34,9 @@ _KNOWN = 12
 
 
 class Panel(Column):
-    """A panel of one viewer's state: a column of widgets that listens to the controllers. `notice`
-    shows messages of the session if `add_notice` was called.
+    """A panel of one viewer's state: a column of widgets that listens to the controllers.
+
+    `notice` shows messages of the session if `add_notice` was called.
     """
 
     notice: Notice
@@ -65,7 +66,7 @@ class Panel(Column):
 
     @property
     def viewer_window(self) -> Any:
-        """The window of the viewer, also where the steps float above it."""
+        """The window of the viewer, also if the steps float above it."""
         window = self.window()
         return window.parentWidget() if isinstance(window, QDockWidget) else window
 
@@ -98,7 +99,7 @@ class Panel(Column):
             self._fit_soon()
 
     def _fit(self) -> None:
-        """Room for words in the style of the window, which comes after the first layout."""
+        """Make room for words in the style of the window, which is set after the first layout."""
         for each in self.findChildren(QPushButton):
             each.updateGeometry()
 
@@ -146,7 +147,7 @@ class Panel(Column):
 
 
 class Notice(QLabel):
-    """The last message, with a sign for its weight; takes no room while empty."""
+    """The last message, with a sign for its level; takes no room while empty."""
 
     _SIGNS: ClassVar[dict[str, str]] = {"info": "✓", "warning": "⚠", "error": "✕"}
 
@@ -210,7 +211,7 @@ class WorkBar(QWidget):
         self.bar.setValue(round(100 * min(max(float(getattr(step, "done", 0.0)), 0.0), 1.0)))
         # Work without known progress stays at 0, which would look as if it had stopped.
         share = " %p %" if self.bar.value() else "…"
-        if name == "segment" and self.bar.value() > _KNOWN:  # of the others only a stage is known
+        if name == "segment" and self.bar.value() > _KNOWN:  # of other work only the stage is known
             left = (time.monotonic() - begun) * (100 / self.bar.value() - 1) / 60
             share += f", about {plural(ceil(left), 'minute')} left"
         self.bar.setFormat(f"{getattr(step, 'stage', '')}{share}")
@@ -218,7 +219,7 @@ class WorkBar(QWidget):
         self.stop.setEnabled(_SHOWN[name])
 
     def cancel(self) -> None:
-        """Cancel what is shown."""
+        """Cancel the work that is shown."""
         if not self._steps:
             return
         name, state = list(self._steps)[-1], self._state

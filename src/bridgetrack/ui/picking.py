@@ -13,8 +13,9 @@ from bridgetrack.ui.looks import LOOKS, PROPOSAL
 
 
 class Mode(Enum):
-    """Meaning of a click: its key, if any, the words of its button, and the hint. Modes for events
-    or masks have the names of these.
+    """Meaning of a click: its key, if any, the words of its button, and the hint.
+
+    Modes for events or masks have the names of these.
     """
 
     key: str
@@ -74,7 +75,7 @@ class Mode(Enum):
 
     @property
     def event(self) -> Event | None:
-        """The event that this mode annotates, None where it annotates none."""
+        """The event that this mode annotates, None if it annotates none."""
         return Event.__members__.get(self.name)
 
     @property
@@ -123,13 +124,13 @@ class Picking:
     def click(self, cell: CellRef) -> EventRef | None:
         """Pick a cell, in an event mode; the event, once it is complete.
 
-        A click in the frame of the picked cell starts again from there; a later frame than the
-        next closes a gap where the mode is *move*.
+        A click in the frame of the picked cell starts again from there; a later frame than the next
+        closes a gap if the mode is *move*.
 
         Raises
         ------
         InputError
-            Where the cell does not fit those picked so far, which stay.
+            If the cell does not fit those picked so far, which are kept.
         """
         event, start, made = self.mode.event, self.source, None
         if event is None:
@@ -155,14 +156,14 @@ class Picking:
         return made
 
     def point(self, frame: int, place: Place, label: int) -> tuple[Place, ...]:
-        """Pick a place, in a mode that mends masks; all places, once none is missing.
+        """Pick a place, in a mode that corrects masks; returns all places, once none is missing.
 
-        It is on a cell or (label 0) beside all.
+        The place is on a cell or, with label 0, on none.
 
         Raises
         ------
         InputError
-            Where there is no cell to join with another.
+            If there is no cell to join with another.
         """
         first = self.place if self.place is not None and self.place[0] == frame else None
         self._forget()

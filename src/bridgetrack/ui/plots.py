@@ -20,14 +20,14 @@ _LINE, _BAND, _CHOSEN = "#56b4e9", (86, 180, 233, 70), "#e69f00"
 
 
 class Plot(pg.PlotWidget):
-    """A plot in the colours of the theme; its menu writes it as a picture or a table."""
+    """A plot in the colours of the theme; its menu saves it as a picture or a table."""
 
     def __init__(self) -> None:
         super().__init__(background=None)
         self.setToolTip("Scroll to zoom, drag to move, right-click and Export… to save")
 
     def draw_band(self, x: Array, low: Array, high: Array) -> None:
-        """Shade what lies between two lines, shapes (n,)."""
+        """Shade the area between two lines, shapes (n,)."""
         edges = [self.plot(x, y, pen=None) for y in (low, high)]
         self.addItem(pg.FillBetweenItem(*edges, brush=pg.mkBrush(*_BAND)))
 
@@ -38,7 +38,7 @@ class Plot(pg.PlotWidget):
             self.getAxis(side).setTextPen(pen)
         title = self.plotItem.titleLabel
         title.setText(title.text, color=pen.color())
-        self.resetCachedContent()  # the background would stay that of the theme before
+        self.resetCachedContent()  # else the background would stay that of the earlier theme
         self.viewport().update()
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
@@ -55,11 +55,11 @@ class Plot(pg.PlotWidget):
 
 _HUES = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#f0e442", "#0072b2", "#999999")
 _MANY = 200
-"""So many curves at most are drawn at once."""
+"""Most curves that are drawn at once."""
 
 
 _TITLE = 18
-"""Pixels that the words above a plot are high."""
+"""Height of the words above a plot, in pixels."""
 
 
 class NumberPlot(Plot):
@@ -125,7 +125,7 @@ class NumberPlot(Plot):
 
 
 _BINS = 48
-"""Branches are drawn in so many shades at most, one curve each, so that thousands stay fast."""
+"""Most shades of branches, one curve for each shade, so that thousands are drawn fast."""
 
 
 class TreePlot(Plot):
@@ -147,7 +147,7 @@ class TreePlot(Plot):
         self._legend: pg.ColorBarItem | None = None
 
     def show_trees(self, drawn: Lineages | None, colours: Colouring | None) -> None:
-        """Draw lineages, or nothing; the view stays where the same are drawn again."""
+        """Draw lineages, or nothing; the view stays if the same are drawn again."""
         same = drawn is not None and self.drawn is not None and _alike(drawn, self.drawn)
         for item in (*self._curves, *self._marks):
             self.removeItem(item)

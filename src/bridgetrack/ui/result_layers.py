@@ -1,4 +1,4 @@
-"""The tracks, and the cells in their colours, as layers kept in step with the tracking."""
+"""The tracks, and the cells in their colours, as layers that follow the tracking."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Shown:
     data: Array  # rows of the Tracks layer
     features: pd.DataFrame
     graph: dict[int, list[int]]
-    pixels: Any  # of the coloured cells, None where there are no masks
+    pixels: Any  # of the coloured cells, None if there are no masks
     numbers: Index  # in the pixels, and their colours
     shades: Array
 
@@ -193,7 +193,7 @@ def _prepared(tracking: Tracking, looks: Looks, frame: int) -> Steps[_Shown]:
     """Compute the content of the layers without touching them.
 
     Done on the main thread, reading the frame in view, and the code that napari compiles for its
-    first colours, would hold up the window.
+    first colours, would block the window.
     """
     yield Progress("Colouring the tracks", 0.0)
     colours, lines = looks.colouring(tracking.tracks), layer_data(tracking.tracks)

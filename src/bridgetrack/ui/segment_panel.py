@@ -50,13 +50,13 @@ class SegmentPanel(Panel):
         self.listen(self.session.scene_changed, self._on_scene)
         self.listen(self.session.movie_changed, self._on_scene)
         self.listen(self.state.viewer.layers.events.inserted, self._on_scene)
-        # Later: where the panel grows, napari would draw a layer that it is taking away.
+        # Later: if the panel grows, napari would draw a layer that it is removing.
         removed = qdebounced(self._on_scene, timeout=0, parent=self)
         self.listen(self.state.viewer.layers.events.removed, removed)
         self._on_scene()
 
     def _ask(self) -> None:
-        """Ask for a file and add what it holds; tracks without other cells come with theirs."""
+        """Ask for a file and add its content; tracks without other cells are added with theirs."""
         path = ask_open(self, self.beside_movie())
         if path is None:
             return
@@ -67,8 +67,9 @@ class SegmentPanel(Panel):
         self.bring(path.name, lambda: read(path, columns))
 
     def bring(self, name: str, read: Callable[[], list[LayerData]]) -> None:
-        """Read something in the background, add its layers and choose them. It is used even if
-        something else was chosen before.
+        """Read something in the background, add its layers and choose them.
+
+        They are used even if something else was chosen before.
         """
         choice = {"image": self.source.image, "labels": self.source.labels}
         choice["points"] = self.source.labels
@@ -104,7 +105,7 @@ class SegmentPanel(Panel):
         self.summary.setText(f"{words} {self._of_tracks()}".strip())
 
     def _of_tracks(self) -> str:
-        """How to go on with the tracks of another program, where there are any."""
+        """How to continue with the tracks of another program, if there are any."""
         viewer = self.state.viewer
         layer = None if viewer is None else find_role(viewer.layers, IMPORTED)
         if layer is None:
@@ -142,14 +143,14 @@ class OpenDialog(QFileDialog):
         return True
 
     def accept(self) -> None:
-        """Take what is chosen, or go into its folder."""
+        """Accept the chosen file, or go into its folder."""
         names = self.selectedFiles()
         if not (names and self._take(names[0])):
             super().accept()
 
 
 def ask_open(parent: QWidget, start: str = "") -> Path | None:
-    """The file that a person chose to open; None where they chose none."""
+    """The file that the user chose to open; None if cancelled."""
     dialog = OpenDialog(parent, start)
     if dialog.exec() != QDialog.DialogCode.Accepted:
         return None
@@ -222,7 +223,7 @@ class ScaleBox(QWidget):
         deep = movie is not None and movie.geometry.ndim == 3
         self._form.setRowVisible(self.plane, deep)
         for field, value in zip(self._fields, known, strict=True):
-            if not field.hasFocus():  # a person is typing
+            if not field.hasFocus():  # the user is typing
                 with QSignalBlocker(field):
                     field.setValue(value)
         where = "micrometres" if known[0] else "pixels"

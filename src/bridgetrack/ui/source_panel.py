@@ -35,8 +35,9 @@ _OTHERS = "choose the cells of this movie, or the movie that they were found in"
 
 
 class SourceChooser(QWidget):
-    """Image and segmentation layers; opens the movie as soon as both fit. Emits `judged` when they
-    were checked; `problem` says what is wrong, if anything.
+    """Image and segmentation layers; opens the movie as soon as both fit.
+
+    Emits `judged` when they were checked; `problem` says what is wrong, if anything.
     """
 
     judged = Signal()
@@ -54,7 +55,7 @@ class SourceChooser(QWidget):
         form.addRow("Cells", self.labels)
         self.notice = Notice()
         form.addRow(self.notice)
-        self._last: Any = None  # the image that was looked at last
+        self._last: Any = None  # the last image that was examined
         self.problem = ""
         self.left = ""  # message about the cells of another movie
         # the cells that each movie was open with last
@@ -79,7 +80,7 @@ class SourceChooser(QWidget):
         open_soon()
 
     def _on_layers(self, _: Any = None) -> None:
-        """List the layers there are now, and choose what obviously is a movie or its cells."""
+        """List the present layers, and choose those that are obviously a movie or its cells."""
         viewer = self._panel.state.viewer
         if viewer is None:
             return
@@ -113,15 +114,15 @@ class SourceChooser(QWidget):
         return not self._holds_masks(layer)
 
     def _are_cells(self, layer: Any) -> bool:
-        """Whether nobody has to say so: not points of others, nor cells found in another movie."""
+        """Whether it is taken for cells unasked: no points of others, no cells of another movie."""
         known = bool(layers.role_of(layer)) or layers.kind_of(layer) == "labels"
         image, movie = self.image.layer, layers.tags_of(layer).get("of")
         return known and (movie is None or image is None or movie == layers.mark_of(image))
 
     def _holds_masks(self, layer: Any) -> bool:
-        """Whether the pixels of an image layer look like cell numbers; looked at once."""
+        """Whether the pixels of an image layer look like cell numbers; examined once."""
         if layers.role_of(layer) == "image":
-            return False  # looked at when it was read
+            return False  # examined when it was read
         if layer not in self._masks:
             try:
                 self._masks[layer] = not layer.rgb and looks_like_labels(layers.movie_of(layer))
@@ -140,17 +141,16 @@ class SourceChooser(QWidget):
             self._open_soon()
 
     def open(self, again: bool = False) -> None:
-        """Open the chosen layers, unless they are open already; or `again`, if the scale
-        changed."""
+        """Open the chosen layers unless they are open already, or `again` if the scale changed."""
         image, labels = self.image.layer, self.labels.layer
         session, state = self._panel.session, self._panel.state
         if labels is not None and layers.kind_of(labels) == "image":
             self._use_as_cells(labels)
             return
         if self._takes_its_cells(image, labels):
-            return  # to come back with them
+            return  # this is called again with them
         if image is None and labels is not None and state.elsewhere.busy(READING):
-            return  # to come back with what is read now: it may be their movie
+            return  # this is called again with what is read now: it may be their movie
         self._ask_for_time(image, labels)
         self._changes.watch(image, labels)
         movie = session.movie
@@ -187,7 +187,7 @@ class SourceChooser(QWidget):
         return self.labels.layer is not labels
 
     def _ask_for_time(self, image: Any, labels: Any) -> None:
-        """Ask once where a movie looks as if its last axis were time."""
+        """Ask once if the last axis of a movie seems to be time."""
         both = [x for x in (image, labels) if x is not None and not layers.is_points(x)]
         doubtful = [x for x in both if x not in self._asked and layers.seems_time_last(x)]
         self._asked.update(doubtful)
@@ -236,7 +236,7 @@ class SourceChooser(QWidget):
             self._used[layers.mark_of(image)] = labels
 
     def _open_movie(self, source: MovieAndCells) -> bool:
-        """Open a movie, in the scale that was set for it; whether it could be."""
+        """Open a movie, in the scale that was set for it; returns whether that worked."""
         session, (image, labels) = self._panel.session, source.layers
         self._changes.note_opened()
         project = layers.tags_of(labels).get("project")
@@ -323,7 +323,7 @@ class SourceChooser(QWidget):
         Raises
         ------
         InputError
-            Where the file that has it is not valid, once it is read.
+            If their file is not valid, once it is read.
         """
         session, image = self._panel.session, self.image.layer
         open_now = session.movie is not None and session.movie.layers[0] is image
@@ -340,5 +340,5 @@ class SourceChooser(QWidget):
 
 
 def confirmed(parent: QWidget, title: str, words: str) -> bool:
-    """Ask a person yes or no."""
+    """Ask the user a yes-or-no question."""
     return QMessageBox.question(parent, title, words) == QMessageBox.StandardButton.Yes

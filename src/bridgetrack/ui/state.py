@@ -31,10 +31,10 @@ Answer = Annotation | MaskAnswer
 """An answer about events or about masks."""
 
 _KEEP = 20_000
-"""Milliseconds after a change of the cells until they are kept, if nothing else changes them."""
+"""Milliseconds after a change of the cells until they are saved, if nothing else changes them."""
 
 READING = "open"
-"""Name of the work that reads what is opened."""
+"""Name of the work that reads files."""
 
 Read = TypeVar("Read")
 
@@ -46,7 +46,7 @@ class ViewerState:
 
     def __init__(self, viewer: Any) -> None:
         self.session = Session(work=ThreadWork())
-        # Work that goes on when another movie is opened: on many movies, and on files.
+        # Work that continues when another movie is opened: on many movies, and on files.
         self.elsewhere = ThreadWork()
         self.elsewhere.message.connect(self.session.message.emit)
         self._to_read: deque[tuple[str, Callable[[], Any], Callable[[Any], object]]] = deque()
@@ -124,19 +124,19 @@ class ViewerState:
         return [viewer.add_layer(layer) for layer in made]
 
     def attach(self) -> None:
-        """A panel uses this."""
+        """Note that a panel uses this."""
         self._panels += 1
 
     @property
     def used(self) -> bool:
-        """Whether a panel is there."""
+        """Whether a panel uses this."""
         return self._panels > 0
 
     def detach(self) -> None:
-        """A panel is gone; with the last one all work ends."""
+        """Note that a panel was closed; with the last one all work ends."""
         self._panels -= 1
         if self._panels == 0:
-            # At the end of the program Qt may be gone before this is called.
+            # At the end of the program Qt may end before this is called.
             with contextlib.suppress(RuntimeError):
                 self._keep_soon.cancel()
                 self.session.project.keep_now()
@@ -149,7 +149,7 @@ class ViewerState:
 
 
 def state_of(viewer: Any) -> ViewerState:
-    """What the panels of a viewer share, made at the first call."""
+    """The state that the panels of a viewer share, made at the first call."""
     viewer = getattr(viewer, "__wrapped__", viewer)
     if viewer not in _states:
         _states[viewer] = ViewerState(viewer)
@@ -157,13 +157,13 @@ def state_of(viewer: Any) -> ViewerState:
 
 
 def shared_state(viewer: Any) -> ViewerState | None:
-    """What the panels of a viewer share, None where it has no panel."""
+    """The state that the panels of a viewer share, None if it has no panel."""
     state = _states.get(getattr(viewer, "__wrapped__", viewer))
     return state if state is not None and state.used else None
 
 
 class CloseGuard(QObject):
-    """Keeps the cells before a window closes, and asks where something cannot be kept."""
+    """Saves the cells before a window closes, and asks if something cannot be saved."""
 
     def __init__(self, kept: ProjectFolder, *doers: BackgroundWork) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class CloseGuard(QObject):
         self._watched: weakref.ref[QWidget] | None = None
 
     def watch(self, window: QWidget) -> None:
-        """Watch over a window."""
+        """Watch a window."""
         if self._watched is None or window is not self._watched():
             self._watched = weakref.ref(window)
             window.installEventFilter(self)

@@ -37,7 +37,7 @@ from bridgetrack.ui.panel import Panel
 from bridgetrack.ui.widgets import Column, bring_into_view, button, row, tell, text
 
 EACH = 30
-"""Events that are drawn each time."""
+"""Number of events drawn each time."""
 
 
 class TrackPanel(Panel):
@@ -73,7 +73,7 @@ class TrackPanel(Panel):
             self.divide.setChecked(self.session.kinds.divisions)
 
     def show_tracks(self) -> None:
-        """Show the tracks and all that follow; find them where they were cancelled."""
+        """Show the tracks and all later ones; compute them if that was cancelled."""
         session = self.session
         self.state.results.show()
         if session.tracking is None and session.scene is not None and not session.busy("track"):
@@ -105,8 +105,7 @@ class TrackPanel(Panel):
 
 
 class UnclearBox(Column):
-    """Asks whether a kind of event without a clear case occurs at all; hidden if all kinds are
-    clear."""
+    """Asks whether a kind of event without any clear case occurs; hidden if all kinds are clear."""
 
     def __init__(self, panel: Panel) -> None:
         super().__init__()
@@ -149,7 +148,7 @@ class CheckBox(Column):
         panel.follow(self._refresh, self._questions.check.changed, panel.session.tracking_changed)
 
     def begin(self) -> None:
-        """Draw a sample, go on with the one that was begun, or look at more."""
+        """Draw a sample, continue the one that was begun, or judge more."""
         with self._panel.session.telling():
             self._questions.check_sample(EACH)
 
@@ -163,7 +162,7 @@ class CheckBox(Column):
 
 
 class FormatList(QListWidget):
-    """A tick box for each format; emits `itemChanged` with what was ticked."""
+    """A tick box for each format; emits `itemChanged` with the changed line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,7 +255,7 @@ class ExportBox(Column):
         tell(self.replaced, f"Export replaces the earlier result in {folder}." if replaced else "")
 
     def export(self) -> None:
-        """Write beside the movie; where it is in no file, ask where to."""
+        """Write beside the movie; if it has no file, ask where to."""
         movie = self._panel.session.movie
         if movie is None or movie.path is None:
             self.ask()
@@ -285,7 +284,7 @@ class ExportBox(Column):
             self._refresh()
             bring_into_view(self.words)
 
-        # Goes on where another movie is chosen meanwhile.
+        # Continues if another movie is chosen meanwhile.
         self._run("export", "Writing the results", lambda: steps, done)
 
     def _run(self, job: str, what: str, work: Factory, done: Report) -> None:

@@ -77,7 +77,7 @@ class TrainPanel(Panel):
             self.trainer.save(Path(dialog.selectedFiles()[0]))
 
     def _folder(self) -> str:
-        """The folder of models, made where there is none."""
+        """The folder of models, made if there is none."""
         folder = self.trainer.library.folder
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)

@@ -36,7 +36,7 @@ class Column(QWidget):
         self.column = _plain(QVBoxLayout(self))
 
     def add(self, widget: AnyWidget) -> AnyWidget:
-        """Put a widget below the others; gives it back."""
+        """Put a widget below the others; returns it."""
         self.column.addWidget(widget)
         return widget
 
@@ -47,7 +47,7 @@ def form_in(box: QWidget) -> QFormLayout:
 
 
 def row(*widgets: QWidget, wide: QWidget | None = None) -> QWidget:
-    """Widgets side by side, of equal width but for one that may be twice as wide."""
+    """Widgets side by side, of equal width except one that may be twice as wide."""
     box = QWidget()
     line = _plain(QHBoxLayout(box))
     for widget in widgets:
@@ -56,7 +56,7 @@ def row(*widgets: QWidget, wide: QWidget | None = None) -> QWidget:
 
 
 def grid(widgets: Iterable[QWidget], columns: int) -> QWidget:
-    """Widgets in rows of so many."""
+    """Widgets in rows of some `columns`."""
     box = QWidget()
     cells = _plain(QGridLayout(box))
     for k, widget in enumerate(widgets):
@@ -65,7 +65,7 @@ def grid(widgets: Iterable[QWidget], columns: int) -> QWidget:
 
 
 def _plain(layout: AnyLayout) -> AnyLayout:
-    """Without a rim, and with the usual space between its parts."""
+    """The layout without margins, and with the usual space between its parts."""
     layout.setContentsMargins(0, 0, 0, 0)
     layout.setSpacing(SPACE)
     return layout
@@ -74,7 +74,7 @@ def _plain(layout: AnyLayout) -> AnyLayout:
 def text(words: str = "", *, style: str = "", lines: int = 0) -> QLabel:
     """A paragraph that wraps, in a style of Qt's.
 
-    It has room for some `lines` at least, so that what is below it stays where it is.
+    It has room for some `lines` at least, so that widgets below it do not move.
     """
     label = QLabel(words)
     label.setWordWrap(True)
@@ -102,7 +102,7 @@ def bring_into_view(widget: QWidget) -> None:
 
 
 DIM = "font-size: 11px;"
-"""The style of words that matter less."""
+"""The style of less important words."""
 
 
 def wrapping() -> QSizePolicy:
@@ -139,7 +139,7 @@ def button(
     key: str = "",
     checkable: bool = False,
 ) -> QPushButton:
-    """A button with its tooltip, and its key on the image where it has one."""
+    """A button with its tooltip, and its key on the image if it has one."""
     name = {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)
     made = QPushButton(f"{words} [{name}]" if name else words)
     made.setToolTip(f"{tip} (key {name})" if name else tip)
@@ -150,7 +150,7 @@ def button(
 
 
 class Section(Column):
-    """A section that is closed until a person opens it."""
+    """A section that is closed until the user opens it."""
 
     def __init__(self, title: str, *widgets: QWidget) -> None:
         super().__init__()
@@ -175,7 +175,7 @@ class Section(Column):
 
 
 class LayerChoice(QComboBox):
-    """Chooses one of some layers, or none; emits `chosen` with it where that changes."""
+    """Chooses one of some layers, or none; emits `chosen` with it when that changes."""
 
     chosen = Signal(object)
 
@@ -189,7 +189,7 @@ class LayerChoice(QComboBox):
 
     @property
     def layer(self) -> Any:
-        """The layer chosen, None where none is."""
+        """The layer chosen, None if none is."""
         return self.currentData()
 
     def _place(self, layer: Any) -> int:

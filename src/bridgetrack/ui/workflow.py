@@ -33,7 +33,7 @@ from bridgetrack.ui.widgets import button, row, text
 def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
     """Add the workflow to a viewer, and layers as soon as they are read; returns its widget.
 
-    `image` may be whatever can be opened, masks and tables too.
+    `image` may be anything that can be opened, also masks or a table.
     """
 
     def read() -> list[LayerData]:
@@ -51,7 +51,7 @@ def fill(viewer: Any, image: Path | None, labels: Path | None) -> Any:
 
 
 def launch(image: Path | None, labels: Path | None) -> None:
-    """Open a window and stay until it is closed."""
+    """Open a window and wait until it is closed."""
     import napari
 
     viewer = napari.Viewer(title="Bridgetrack")
@@ -62,7 +62,7 @@ def launch(image: Path | None, labels: Path | None) -> None:
 _CHECKING = "Look at the event in both frames, then answer. Esc stops; your answers are saved."
 
 ENOUGH = 20
-"""Answers after which training begins to pay."""
+"""Answers after which training is worth while."""
 
 
 class WorkflowPanel(Panel):
@@ -105,10 +105,10 @@ class WorkflowPanel(Panel):
             panel.column.setContentsMargins(0, 0, 0, 0)
             self.stack.addWidget(_scrolling(panel))
         self.column.addWidget(self.stack, 1)
-        # Below what scrolls: at the end of a long step it would be out of view.
+        # Below the scroll area: at the end of a long step it would be out of view.
         self.add_notice()
         for each in self.findChildren(QAbstractButton):
-            each.pressed.connect(lambda: self.notice.say("", ""))  # the next step is done
+            each.pressed.connect(lambda: self.notice.say("", ""))  # another action begins
         self.setMinimumWidth(320)
         session = self.session
         for signal in (
@@ -124,7 +124,7 @@ class WorkflowPanel(Panel):
         self.open_step(0)
 
     def _show_work(self, shown: bool) -> None:
-        """Show work in place of the words, as high as they are: nothing below moves."""
+        """Show work in place of the words, at their height, so that nothing below moves."""
         if shown and self.work.isHidden():
             self.work.setFixedHeight(self.next_words.heightForWidth(self.next_words.width()))
         self.next_words.setVisible(not shown)
@@ -138,7 +138,7 @@ class WorkflowPanel(Panel):
     def _opener(self, k: int) -> Any:
         def act() -> None:
             if k != self.step:
-                self.session.message.emit("info", "")  # it was about the step before
+                self.session.message.emit("info", "")  # it was about the earlier step
             self.open_step(k)
 
         return act
