@@ -68,8 +68,12 @@ def test_an_earlier_project_helps(run, truth, clicks, project, tmp_path):
     assert load_model(model).provenance["sources"] == record["sources"]
 
 
-def test_a_model_is_the_start_by_its_file_and_its_name(run, truth, clicks, tmp_path, monkeypatch):
+def test_a_model_is_the_start_by_its_file_and_its_name(
+    run, truth, clicks, project, tmp_path, monkeypatch
+):
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "library"))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(project, "my nuclei.bridgetrack")  # of the same name, but for its ending
     file = save_model(untrained_model(), tmp_path / "source.json")
     (tmp_path / "library").mkdir()
     shutil.copy(file, tmp_path / "library" / "my nuclei.json")

@@ -108,12 +108,19 @@ def test_answers_that_agree_move_nothing():
     np.testing.assert_allclose(found.model.weights, certain.weights)
 
 
-def test_a_model_that_is_worse_than_its_start_is_told():
+def test_a_model_that_is_worse_than_its_start_is_told(monkeypatch):
     plain, rows = plain_scene(), some_true(10)
     wrong = with_annotations(plain, says(plain, rows, Kind.REJECT))
     how = {"strategy": "source", "sources": [wrong]}
     found = run(train_steps(confirmed(plain, rows), untrained_model(), **how))
     assert WORSE in map(str, found.notes)
+    shares = iter((0.201, 0.2, 0.2))  # of 10 answers: in words no difference
+    monkeypatch.setattr(
+        "bridgetrack.training.train.errors_of", lambda *_: np.full(10, next(shares))
+    )
+    found = run(train_steps(confirmed(plain, rows), untrained_model(), **how))
+    assert "trained model 2, starting model 2" in found.words
+    assert found.errors == (2, 2) and WORSE not in map(str, found.notes)
 
 
 def test_closing_in_the_middle():

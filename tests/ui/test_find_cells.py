@@ -215,6 +215,11 @@ def test_cells_are_looked_for_as_somebody_said_or_as_the_movie_says(opened, view
     find.size.value = 31
     assert looked_for(state, find, qtbot).diameter == 31
     assert find.size.value == 31 and "31 pixels wide" in find.estimate.text()
+    find.size.value = find.size.min  # left to the movie again
+    find.go.click()
+    assert looked_for(state, find, qtbot).diameter == pytest.approx(find.size.value, abs=0.1)
+    assert find.size.min < find.size.value < 30
+    find.size.value = 31
     # It is of that movie alone.
     other = viewer.add_image(viewer.layers["part"].data + 1, name="other")
     widget.segment.source.image.choose(other)

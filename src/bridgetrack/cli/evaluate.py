@@ -65,7 +65,8 @@ def _masks(result: Path, labels: Path | None) -> Movie | None:
     except InputError:
         return None if labels is None else open_labels(labels)
     if labels is not None:
-        return open_labels(labels, axes=given.options.axes)
+        alike = labels.suffix == given.labels.suffix  # else it may be the same in another form
+        return open_labels(labels, axes=given.options.axes if alike else None)
     if is_table(given.labels) or not given.labels.exists():
         return None
     if given.project is not None and given.project.exists():

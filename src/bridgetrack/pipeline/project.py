@@ -34,7 +34,7 @@ from bridgetrack.annotations.mask_answers import MaskAnswers
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.evaluation.sample import Sample, read_sample
-from bridgetrack.files import replacing, resolved, staged, write_text
+from bridgetrack.files import as_path, replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import TABLES, read_detections_csv
@@ -283,9 +283,10 @@ _EARLIER_FILE = FileFormat(PROJECT_FILE.name, 1, "a project file", _Earlier, _Ea
 
 
 def is_project(path: str | os.PathLike[str]) -> bool:
-    """Whether a folder or file is a project of any version."""
-    folder = folder_of(path)
-    file = Path(path) if folder is None else folder / PROJECT
+    """Whether a folder or file is a project of any version; not by a name without the ending, which
+    a model may have, too."""
+    folder = folder_of(path) if as_path(path).exists() else None
+    file = as_path(path) if folder is None else folder / PROJECT
     try:
         with file.open(encoding="utf-8") as content:
             return f'"{PROJECT_FILE.name}"' in content.read(400)

@@ -230,8 +230,12 @@ def _train(
         notes = training.notes
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
-            errors = float(unseen.sum()), float(errors_of(target, start).sum())
-            worse = (Note(NoteKind.REMARK, WORSE),) if errors[0] > errors[1] else ()
+            # fractions where an answer leaves several events
+            trained, started = (
+                round(float(e.sum()), 1) for e in (unseen, errors_of(target, start))
+            )
+            errors = trained, started
+            worse = (Note(NoteKind.REMARK, WORSE),) if trained > started else ()
             notes = (*notes, *worse, *estimate.warnings)
         return replace(
             training,
@@ -302,11 +306,10 @@ def _compared(
         )
     if unseen is None or errors is None:
         return "there were too few answers to test the model on held-out ones"
-    # fractions where an answer leaves several events
-    trained, started = (f"{round(e, 1):g}" for e in errors)
+    trained, started = errors
     return (
-        f"errors on {plural(len(unseen), 'held-out answer')}: trained model {trained}, starting "
-        f"model {started}"
+        f"errors on {plural(len(unseen), 'held-out answer')}: trained model {trained:g}, starting "
+        f"model {started:g}"
     )
 
 

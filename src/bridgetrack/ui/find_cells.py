@@ -146,6 +146,8 @@ class FindCells(Column):
     def _on_size_set(self, _: Any) -> None:
         """The user set the size, which no estimate changes from now on, or set it to automatic."""
         self._own_size = self.size.value > self.size.min
+        if not self._own_size:
+            self._decided = None  # by the size that was set
 
     def _show_size(self, diameter: float) -> None:
         with self.size.changed.blocked():
