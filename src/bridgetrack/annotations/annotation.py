@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class CellRef:
-    """A detection as it was when a person pointed at it.
+    """A detection as it was when it was annotated.
 
     Parameters
     ----------

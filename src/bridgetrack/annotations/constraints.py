@@ -74,7 +74,7 @@ class Constraints:
 
 
 def required_events(anchored: Anchored) -> Events:
-    """Events that annotations say hold or may hold, which must be among the hypotheses.
+    """Events that hold or may hold by annotations, which must be among the hypotheses.
 
     Confirmed events and alternatives, each once; not those outside the movie's slots. Rejected
     events need not be proposed.

@@ -25,7 +25,7 @@ class AnswerChange:
     # annotations
     removed: tuple[Annotation, ...] = ()
     added: tuple[Annotation, ...] = ()
-    # answers about masks, and masks that were chosen anew
+    # answers about masks, and masks that were chosen again
     masks_removed: tuple[MaskAnswer, ...] = ()
     masks_added: tuple[MaskAnswer, ...] = ()
     # settings that changed, as JSON values before and after

@@ -1,7 +1,7 @@
 """Answers about masks: which sets of pixels are exactly one cell, and which are not.
 
-If two answers contradict each other, only the later one counts. Masks that the program chose anew
-are kept in the same list, as changes that say nothing.
+If two answers contradict each other, only the later one counts. Masks that the program chose again
+are kept in the same list, as changes without an answer.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MENDING = (MendKind.CUT, MendKind.JOIN, MendKind.GROW, MendKind.REMOVE, MendKin
 class MaskAnswers(AnswerSet[MaskAnswer]):
     """All answers about the masks of a movie, in the order in which they were given.
 
-    Iteration goes over the answers alone, without masks that were chosen anew, which are in `past`
+    Iteration goes over the answers alone, without masks that were chosen again, which are in `past`
     and are found by id, too. An `InputError` is raised if an id occurs twice, or an answer names
     pixels outside the movie.
     """

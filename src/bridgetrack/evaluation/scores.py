@@ -365,7 +365,7 @@ def edge_scores(
         "complete_tracks": complete["complete_tracklets"],
     }
     scores: dict[str, float | int | None] = {k: _figure(v) for k, v in values.items()}
-    # Their F1 is undefined if nothing is right; ours is 0 then, unless there was nothing to find.
+    # Their F1 is undefined if nothing is right; ours is 0 then, unless neither side has any.
     n_edges = basic["Total GT Edges"] + basic["Total Pred Edges"]
     n_divisions = exact["Total GT Divisions"] + exact["Total Predicted Divisions"]
     totals = {"edge_f1": n_edges, "division_f1": n_divisions, "division_f1_within_1": n_divisions}

@@ -61,7 +61,7 @@ class SolverLimits:
 
 @dataclass
 class Relaxation:
-    """A relaxed problem, and the components in which whole choices are looked for."""
+    """A relaxed problem, and the components in which whole choices are sought."""
 
     columns: Index  # the undominated columns, which the following are about
     # values of the columns and prices of the slots

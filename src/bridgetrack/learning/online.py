@@ -101,7 +101,7 @@ class Dual:
             yield self._blocks[int(number)]
 
     def _ended(self, lower: float, precision: float) -> str:
-        """Why the search ends here; empty if it goes on."""
+        """Why the search ends here; empty if it continues."""
         if self.bundle.incumbent(lower).gap <= precision:
             return "converged"
         spent = self.bundle.risk.n_inferences >= self.bundle.options.max_inferences

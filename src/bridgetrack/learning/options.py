@@ -100,8 +100,8 @@ class LearningOptions:
         no objective at all. None: n-slack, or 1-slack for L1 and the literal treatment.
     curriculum
         Learn from easy samples first (002), by this measure of difficulty, see `self_paced`; None:
-        from all at once. A training that goes on from an earlier state does not begin with the
-        easy ones again.
+        from all at once. A training that continues an earlier state does not begin with the easy
+        ones again.
     """
 
     precision: Annotated[float, Field(gt=0)] = 1e-3

@@ -26,7 +26,7 @@ class TrainingStep:
     n_inferences: int  # loss-augmented inferences over all samples so far
     seconds: float  # since training began
     inference_seconds: float  # those of them spent in inference
-    reason: str = ""  # why the search ended, a key of `cccp.REASONS`; empty while it goes on
+    reason: str = ""  # why the search ended, a key of `cccp.REASONS`; empty while it runs
 
     @property
     def gap(self) -> float:

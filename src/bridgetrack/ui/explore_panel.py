@@ -181,7 +181,7 @@ class ExplorePanel(Panel):
         super().__init__(napari_viewer)
         self.numbers: TrackNumbers | None = None
         self.cycles: CellCycles | None = None
-        self._hidden = False  # while people check the tracks
+        self._hidden = False  # while the tracks are checked
         self._looks = self.state.looks
         self.hint = self.add(text())
         self.tabs = QTabWidget()

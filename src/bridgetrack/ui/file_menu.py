@@ -135,7 +135,7 @@ def layers_of(path: Path, columns: Columns = None) -> list[LayerData]:
     Raises
     ------
     BridgetrackError
-        If it cannot be read; the message says what can.
+        If it cannot be read; the message names what can be.
     """
     if columns is not None:
         return (_read_tracks if "track" in columns else _read_detections)(path, columns)

@@ -58,7 +58,7 @@ def path_of(layer: Any) -> Path | None:
 
 
 def file_of(layer: Any) -> Path | None:
-    """As `path_of`, and the file of a sample, beside which nothing is kept."""
+    """As `path_of`, and the file of a sample, beside which nothing is saved."""
     return path_of(layer) or (Path(f) if (f := tags_of(layer).get("file")) else None)
 
 

@@ -49,7 +49,7 @@ class Panel(Column):
         state.attach()
 
         def gone(_: Any = None) -> None:
-            # As a closure it keeps the links alive until the widget is gone.
+            # As a closure it keeps the links alive until the widget is deleted.
             links.cut()
             state.detach()
 

@@ -68,7 +68,7 @@ class NumberPlot(Plot):
     def show_curves(
         self, time: np.ndarray, values: np.ndarray, track: np.ndarray, colours: Sequence[int]
     ) -> None:
-        """A curve for each track, shapes (n,); `colours` are the tracks in the order of hues."""
+        """Draw a curve per track, shapes (n,); `colours` are the tracks in the order of hues."""
         self.clear()
         hue = {t: k for k, t in enumerate(colours)}
         for t in list(dict.fromkeys(track.tolist()))[:_MANY]:
@@ -78,7 +78,7 @@ class NumberPlot(Plot):
         self.enableAutoRange()
 
     def show_bars(self, edges: Array, all_counts: Index, chosen_counts: Index) -> None:
-        """How often values between `edges` occur: all, and those chosen."""
+        """Draw how often values between `edges` occur: all, and those chosen."""
         self.clear()
         wide = np.diff(edges)
         place = {"x": edges[:-1] + wide / 2, "width": 0.95 * wide, "pen": None}

@@ -158,8 +158,8 @@ class ResultLayers:
             add_below(viewer, layer, "marks", "events")
         else:
             if not np.array_equal(layer.data, found.data):
-                # Tracks of the old graph may be gone, which napari refuses, and with other data it
-                # forgets the features, of which it would warn.
+                # Tracks of the old graph may no longer exist, which napari refuses, and with other
+                # data it forgets the features, of which it would warn.
                 layer.graph, layer.color_by = {}, "track_id"
                 layer.data = found.data
             layer.features = features

@@ -124,7 +124,7 @@ _KINDS = [
 
 
 class OpenDialog(QFileDialog):
-    """Chooses a file; or a folder that is one thing, a project or a zarr store, by opening it."""
+    """Chooses a file, or a folder that is a project or a zarr store, by opening it."""
 
     def __init__(self, parent: QWidget | None, start: str = "") -> None:
         super().__init__(parent, "Open", start)

@@ -1,4 +1,4 @@
-"""Choosing the movie and its cells; the first thing that every workflow needs."""
+"""Choosing the movie and its cells; the first step of every workflow."""
 
 from __future__ import annotations
 

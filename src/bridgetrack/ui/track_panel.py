@@ -180,7 +180,7 @@ class FormatList(QListWidget):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
 
     def showEvent(self, event: Any) -> None:  # noqa: N802
-        """As high as its lines are in the style of the window."""
+        """Set the height to that of its lines in the style of the window."""
         super().showEvent(event)
         self.setFixedHeight(self.sizeHintForRow(0) * len(FORMATS) + 2 * self.frameWidth() + 2)
 

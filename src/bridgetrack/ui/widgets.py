@@ -106,7 +106,7 @@ DIM = "font-size: 11px;"
 
 
 def wrapping() -> QSizePolicy:
-    """As wide as there is room, and as high as the words need at that width."""
+    """A policy: as wide as there is room, and as high as the words need at that width."""
     policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
     policy.setHeightForWidth(True)
     return policy
