@@ -365,7 +365,9 @@ def test_a_track_that_names_itself_as_parent_has_none(tmp_path: Path) -> None:
 
 
 def test_columns_that_nobody_knows(tmp_path: Path) -> None:
-    assert unknown_columns(table(tmp_path, "when,row,col\n0,1,2\n")) == ["when", "row", "col"]
+    for ending in (".csv", ".tsv", ".txt"):
+        path = table(tmp_path, "when,row,col\n0,1,2\n").rename(tmp_path / f"a{ending}")
+        assert unknown_columns(path) == ["when", "row", "col"]
     assert unknown_columns(table(tmp_path, "t,y,x\n0,1,2\n")) == []
 
 

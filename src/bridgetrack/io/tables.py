@@ -236,7 +236,7 @@ def is_text_table(path: Path) -> bool:
 
 def unknown_columns(path: Path) -> list[str]:
     """The columns of a table if the positions of cells are not recognised; none for other files."""
-    header = _header(path) if path.suffix.lower() == ".csv" else []
+    header = _header(path) if is_text_table(path) else []
     known = PLACE.issubset(guess_columns(header))
     return [] if known or len(header) < 3 else header  # a frame and a place need three
 
