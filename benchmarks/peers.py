@@ -143,7 +143,7 @@ def load(movie: DataSet, root: Path) -> Cells:
         read = bt.read_ctc(folder / f"{movie.sequence}_GT")
         truth, source = read.tracks, read.labels
     graph = graph_of(truth)
-    first, stop = movie.start, movie.stop or graph.geometry.n_frames
+    first, stop = movie.start, movie.stop or truth.geometry.n_frames
     inside = (graph.frame >= first) & (graph.frame < stop)
     place = np.cumsum(inside) - 1
     edges = graph.edges[inside[graph.edges].all(axis=1)]

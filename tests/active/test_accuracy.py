@@ -93,12 +93,7 @@ def test_the_slot_sample_is_unbiased_for_the_share_of_events() -> None:
         (20, 0, ENOUGH_RANDOM, "you can stop now: 0 of the last 20 doubtful events were wrong"),
         (19, 0, ENOUGH_RANDOM, "it is too early to stop; keep answering"),
         (60, 3, ENOUGH_RANDOM, "3 of the last 20 doubtful events were wrong; keep answering"),
-        (
-            20,
-            1,
-            ENOUGH_RANDOM - 1,
-            "1 of the last 20 doubtful events were wrong; keep answering until",
-        ),
+        (20, 1, ENOUGH_RANDOM - 1, "1 of the last 20 doubtful events were wrong; keep answering "),
         (20, 0, 0, "0 of the last 20 doubtful events were wrong; keep answering until"),
     ],
 )

@@ -115,9 +115,8 @@ def test_a_model_that_is_worse_than_its_start_is_told(monkeypatch):
     found = run(train_steps(confirmed(plain, rows), untrained_model(), **how))
     assert WORSE in map(str, found.notes)
     shares = iter((0.201, 0.2, 0.2))  # of 10 answers: in words no difference
-    monkeypatch.setattr(
-        "bridgetrack.training.train.errors_of", lambda *_: np.full(10, next(shares))
-    )
+    changed = "bridgetrack.training.train.errors_of"
+    monkeypatch.setattr(changed, lambda *_: np.full(10, next(shares)))
     found = run(train_steps(confirmed(plain, rows), untrained_model(), **how))
     assert "trained model 2, starting model 2" in found.words
     assert found.errors == (2, 2) and WORSE not in map(str, found.notes)

@@ -21,7 +21,6 @@ from bridgetrack.evaluation.truth import COVERED, cells_of, movie_overlaps
 from bridgetrack.files import as_path
 from bridgetrack.io.ctc import CtcTruth, ctc_form, followers, is_ctc, read_ctc
 from bridgetrack.io.results import RUN_FILE, read_tracks
-from bridgetrack.movie.geometry import Geometry
 from bridgetrack.movie.movie import Movie
 from bridgetrack.tracks.table import sights
 from bridgetrack.tracks.tracks import Tracks
@@ -100,11 +99,6 @@ class LineageGraph:
     table: Index  # rows ``L B E P``, shape (tracks, 4)
     edges: Index  # rows of cells that follow each other, shape (E, 2)
     node_cell: Index  # cell of every node of the tracks, shape (nodes,)
-
-    @property
-    def geometry(self) -> Geometry:
-        """Extent, scale and units of the movie."""
-        return self.tracks.geometry
 
 
 def graph_of(tracks: Tracks, labels: Movie | None = None) -> LineageGraph:
@@ -196,7 +190,7 @@ def evaluate(
         rows, columns, share = match_cells(true, found)
         one_to_one = _best(columns, share)
     else:
-        if true.geometry.unit != found.geometry.unit:
+        if true.tracks.geometry.unit != found.tracks.geometry.unit:
             true, found = (_in_pixels(graph) for graph in (true, found))
         rows, columns = match_points(true, found, matching_radius(true.position, true.frame))
         one_to_one = np.arange(len(rows))
@@ -270,7 +264,7 @@ def _check(true: LineageGraph, found: LineageGraph, truth: Truth, result: object
     for graph, name in zip((true, found), names, strict=True):
         if len(graph.frame) == 0:
             raise InputError(f"{name}: there are no cells, so there is nothing to score")
-    here, there = found.geometry, true.geometry
+    here, there = found.tracks.geometry, true.tracks.geometry
     if there.axes != here.axes:
         raise InputError(f"{names[1]} is {here.ndim}D, {names[0]} is {there.ndim}D")
     for one, other in ((there, here), (here, there)):
@@ -295,7 +289,7 @@ def matching_radius(points: Array, frame: Index) -> float:
 
 def _in_pixels(graph: LineageGraph) -> LineageGraph:
     """The same with positions in pixels, for a comparison with cells of no known scale."""
-    geometry = graph.geometry
+    geometry = graph.tracks.geometry
     if geometry.unit != "pixel" and (geometry.scale_array == 1).all():
         raise InputError(
             "result and ground truth have positions in different units (micrometers and pixels), "
@@ -313,7 +307,7 @@ def ctc_scores(
     `rows` and `columns` are the matched cells of truth and result, a true cell at most once;
     neither graph is empty.
     """
-    n_frames = max(truth.geometry.n_frames, result.geometry.n_frames)
+    n_frames = max(truth.tracks.geometry.n_frames, result.tracks.geometry.n_frames)
 
     def by_frame(frame: Index, values: Index) -> list[list[int]]:
         bounds = np.searchsorted(frame, np.arange(n_frames + 1))
@@ -401,11 +395,11 @@ def tracking_graph(graph: LineageGraph) -> Any:
     from traccuracy import TrackingGraph
 
     g: Any = nx.DiGraph()
-    cells = pd.DataFrame(graph.position, columns=graph.geometry.axes)
+    cells = pd.DataFrame(graph.position, columns=graph.tracks.geometry.axes)
     cells = cells.assign(t=graph.frame, segmentation_id=graph.label)
     g.add_nodes_from(cells.to_dict("index").items())
     g.add_edges_from(graph.edges.tolist())
-    return TrackingGraph(g, location_keys=graph.geometry.axes, validate=False)
+    return TrackingGraph(g, location_keys=graph.tracks.geometry.axes, validate=False)
 
 
 def can_score() -> bool:

@@ -376,12 +376,9 @@ for _part, _parts, _whole, _when, _two, _start in (
     _part("touching", "mean share of the parts' outline that touches other cells", needs="mask")(
         lambda v: _mean(v, v.cells.touching)
     )
-    _part(
-        "wavering",
-        _WAVERING.format(_parts, STEPS, _when, _two),
-        needs="mask",
-        start=_start,
-    )(_wavering)
+    _part("wavering", _WAVERING.format(_parts, STEPS, _when, _two), needs="mask", start=_start)(
+        _wavering
+    )
 
 
 @_merge(

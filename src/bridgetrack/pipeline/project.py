@@ -325,9 +325,8 @@ def load_project(path: str | os.PathLike[str]) -> Project:
 
 def judged_sample(project: Path | None, tracks: Tracks) -> Sample | None:
     """The judged sample of these tracks, if a project's folder holds one; else None."""
-    folder = None if project is None else folder_of(project)
     with suppress(InputError):  # there is none, or one of tracks that do not exist any more
-        return None if folder is None else read_sample(folder / SAMPLE, tracks)
+        return None if project is None else read_sample(project / SAMPLE, tracks)
     return None
 
 

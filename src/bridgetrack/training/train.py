@@ -231,11 +231,9 @@ def _train(
         if target is not None and unseen is not None:
             estimate = _estimated(target, unseen, weights, population)
             # fractions where an answer leaves several events
-            trained, started = (
-                round(float(e.sum()), 1) for e in (unseen, errors_of(target, start))
-            )
-            errors = trained, started
-            worse = (Note(NoteKind.REMARK, WORSE),) if trained > started else ()
+            trained, started = unseen.sum(), errors_of(target, start).sum()
+            errors = round(float(trained), 1), round(float(started), 1)
+            worse = (Note(NoteKind.REMARK, WORSE),) if errors[0] > errors[1] else ()
             notes = (*notes, *worse, *estimate.warnings)
         return replace(
             training,
