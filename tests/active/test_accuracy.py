@@ -111,19 +111,13 @@ def test_advice(right: int, wrong: int, known: int, words: str) -> None:
 
 def test_nobody_is_told_to_stop_where_it_is_not_told_how_accurate_it_is():
     [one] = answered(1)
-    answers = [replace(one, source=SUGGESTED)] * ENOUGH
+    asked, at_random = (replace(one, source=source) for source in (SUGGESTED, RANDOM))
     for n_wrong, stop in ((0, True), (4, False)):
         wrong = np.where(np.arange(ENOUGH_RANDOM) < n_wrong, 1.0, 0.0)
         estimate = estimate_accuracy(wrong, np.ones(ENOUGH_RANDOM), wrong)
         assert estimate.says_something == stop
-        assert advice(answers, estimate).startswith("you can stop now") == stop
-
-
-def test_nothing_is_concluded_from_one_doubtful_event():
-    [one] = answered(1)
-    none = np.zeros(ENOUGH_RANDOM)
-    at_random = [replace(one, source=RANDOM)] * ENOUGH
-    for right in (True, False):
-        answers = [*at_random, replace(one, source=SUGGESTED, right=right)]
-        assert advice(answers, estimate_accuracy(none, none + 1, none)) == "you can stop now"
-        assert advice(answers, None) == "keep answering until the accuracy is known"
+        assert advice([asked] * ENOUGH, estimate).startswith("you can stop now") == stop
+        until = "you can stop now" if stop else "keep answering until the accuracy is known"
+        for right in (True, False):  # from one doubtful event nothing is concluded
+            few = [at_random] * ENOUGH + [replace(asked, right=right)]
+            assert advice(few, estimate) == until
