@@ -91,7 +91,7 @@ def printable(line: str) -> str:
 def note_lines(notes: Sequence[Note]) -> list[str]:
     """Notes as lines, warnings first; only a few about annotations that were not used."""
     notes = list(dict.fromkeys(notes))
-    hidden = [n for n in notes if n.kind == NoteKind.UNUSED][_FEW:]
+    hidden = set([n for n in notes if n.kind == NoteKind.UNUSED][_FEW:])
     lines = [str(n) for n in notes if n.kind == NoteKind.WARNING]
     lines += [f"note: {n}" for n in notes if n.kind != NoteKind.WARNING and n not in hidden]
     if hidden:

@@ -205,9 +205,8 @@ def _run_answer(record: dict[str, Any], notes: Sequence[Note]) -> Answer:
         kinds = ", ".join(f"{count} {kind}" for kind, count in repair.items())
         changed = f"{plural(sum(repair.values()), 'change')} ({kinds}), see {REPAIRS}"
         lines.append(f"labels repaired: {changed if repair else 'no changes needed'}")
-    for item in (*use["lost"], *use["unused"]):
-        words = f"annotation {item['id']} was not used: {item['reason']}"
-        notes = [*notes, Note(NoteKind.UNUSED, words)]
+    left = (f"{a['id']} was not used: {a['reason']}" for a in (*use["lost"], *use["unused"]))
+    notes = [*notes, *(Note(NoteKind.UNUSED, f"annotation {words}") for words in left)]
     if events:
         lines.append("least certain events (margin to the best alternative):")
     for event in events:
