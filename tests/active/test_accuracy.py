@@ -7,12 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bridgetrack.active.accuracy import (
-    ENOUGH,
-    ENOUGH_RANDOM,
-    advice,
-    estimate_so_far,
-)
+from bridgetrack.active.accuracy import ENOUGH, ENOUGH_RANDOM, advice, estimate_so_far
 from bridgetrack.active.suggester import random_order
 from bridgetrack.annotations.annotation import RANDOM, SUGGESTED, Annotation, Kind
 from bridgetrack.inference.solve import solve

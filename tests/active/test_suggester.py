@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from active.active_cases import slots_of
-from bridgetrack.active.suggester import (
-    believe_steps,
-    suggest,
-)
+from bridgetrack.active.suggester import believe_steps, suggest
 from bridgetrack.active.suggestion import SuggestOptions
 from bridgetrack.annotations.annotation import FATE, HISTORY, Kind
 from bridgetrack.detections.table import cell_diameter

@@ -2,20 +2,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotations.annotation_cases import (
-    everything_between,
-    pattern_of,
-    ref,
-    says,
-    table_of,
-)
+from annotations.annotation_cases import everything_between, pattern_of, ref, says, table_of
 from bridgetrack.annotations.anchor import anchor, event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.constraints import (
-    compile_constraints,
-    required_events,
-)
+from bridgetrack.annotations.constraints import compile_constraints, required_events
 from bridgetrack.errors import ContradictionError
 from bridgetrack.hypotheses.events import Event, Events, active_slots
 from bridgetrack.inference.problem import Problem

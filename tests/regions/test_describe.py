@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bridgetrack.regions.describe import (
-    FEATURES,
-    SPATIAL,
-    Described,
-    describe_frame,
-    described,
-)
+from bridgetrack.regions.describe import FEATURES, SPATIAL, Described, describe_frame, described
 from bridgetrack.regions.propose import SOURCES, propose_frame
 from bridgetrack.regions.regions import (
     Regions,

@@ -230,11 +230,7 @@ def suggest_steps(
 
 
 def rank_steps(
-    scene: Scene,
-    beliefs: Beliefs,
-    k: int,
-    options: SuggestOptions,
-    answered: int = 0,
+    scene: Scene, beliefs: Beliefs, k: int, options: SuggestOptions, answered: int = 0
 ) -> Steps[list[Suggestion]]:
     """Suggestions from what a model believes."""
     asked = asked_slots(scene)

@@ -100,9 +100,7 @@ def event_refs(detections: Detections, events: Events) -> list[EventRef]:
 
 
 def anchor(
-    annotations: AnnotationSet,
-    detections: Detections,
-    labels: Movie | None = None,
+    annotations: AnnotationSet, detections: Detections, labels: Movie | None = None
 ) -> Anchored:
     """Find the detections that annotations refer to; nothing is dropped.
 

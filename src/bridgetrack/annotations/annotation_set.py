@@ -49,12 +49,7 @@ class AnswerSet(Generic[A]):
     noun, prefix = "answer", "a"
     """The name of one answer, and the beginning of ids that are given here."""
 
-    def __init__(
-        self,
-        geometry: Geometry,
-        answers: Iterable[A] = (),
-        last_id: int = 0,
-    ) -> None:
+    def __init__(self, geometry: Geometry, answers: Iterable[A] = (), last_id: int = 0) -> None:
         self.geometry, self.last_id = geometry, last_id
         self._items: dict[str, A] = {}
         self._insert(answers)

@@ -142,12 +142,7 @@ def _judged(sample: Sample, result: Path, judged: Path) -> Answer:
 
 
 def explain(
-    result: Path,
-    /,
-    frame: int,
-    cell: int,
-    to: str | None = None,
-    event: Kind | None = None,
+    result: Path, /, frame: int, cell: int, to: str | None = None, event: Kind | None = None
 ) -> Answer:
     """Explain what happens to a cell, feature by feature, against the best alternative.
 

@@ -164,11 +164,7 @@ def smallest_margins(
 
 
 def exact_margin(
-    problem: Problem,
-    scores: Array,
-    solution: Solution,
-    column: int,
-    allowed: Mask | None = None,
+    problem: Problem, scores: Array, solution: Solution, column: int, allowed: Mask | None = None
 ) -> float:
     """The margin of a chosen column; infinite without an alternative. See `best_without`."""
     try:

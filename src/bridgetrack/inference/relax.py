@@ -131,11 +131,7 @@ def relax(
 
 
 def _packed(
-    problem: Problem,
-    scores: Array,
-    slot_label: Index,
-    column_label: Index,
-    limits: SolverLimits,
+    problem: Problem, scores: Array, slot_label: Index, column_label: Index, limits: SolverLimits
 ) -> Generator[int, None, Values]:
     """Relax a problem of many components, packed in order into programs of some columns each."""
     size = np.bincount(column_label, minlength=int(slot_label.max(initial=-1)) + 1)

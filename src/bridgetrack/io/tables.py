@@ -296,11 +296,7 @@ def _is_flat(text: TextTable, depth: str | None) -> bool:
 
 
 def _frames(
-    text: TextTable,
-    column: str,
-    n_frames: int | None,
-    known: Geometry | None,
-    notes: list[str],
+    text: TextTable, column: str, n_frames: int | None, known: Geometry | None, notes: list[str]
 ) -> tuple[Index, float | None]:
     """Frame of every row, counted from 0, and minutes between frames where times say them."""
     unit, values = text.unit(column), text.numbers(column)

@@ -32,11 +32,7 @@ from bridgetrack.learning.options import (
 )
 from bridgetrack.learning.regularizers import L1, L2, Regularizer
 from bridgetrack.learning.result import Stage, TrainingResult, TrainingStep
-from bridgetrack.learning.structured_model import (
-    Inferred,
-    Sample,
-    StructuredModel,
-)
+from bridgetrack.learning.structured_model import Inferred, Sample, StructuredModel
 from bridgetrack.learning.trainer import fit, train
 from bridgetrack.learning.transfer import Domain, Stacked
 

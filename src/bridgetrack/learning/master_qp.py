@@ -49,11 +49,7 @@ class Master:
 
 
 def solve_master(
-    slopes: Array,
-    offsets: Array,
-    groups: Index,
-    regularizer: Regularizer,
-    tolerance: float = 1e-8,
+    slopes: Array, offsets: Array, groups: Index, regularizer: Regularizer, tolerance: float = 1e-8
 ) -> Master:
     """Minimise the regulariser plus the largest row of each group.
 

@@ -18,12 +18,7 @@ import numpy as np
 from bridgetrack.arrays import Array, Index
 from bridgetrack.errors import InputError
 from bridgetrack.learning.regularizers import L2
-from bridgetrack.learning.structured_model import (
-    Inferred,
-    Sample,
-    Sign,
-    StructuredModel,
-)
+from bridgetrack.learning.structured_model import Inferred, Sample, Sign, StructuredModel
 
 
 @dataclass(frozen=True)

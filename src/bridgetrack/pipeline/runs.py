@@ -64,11 +64,7 @@ _NAMES = (
 
 
 def run_steps(
-    given: RunInputs,
-    out: Path,
-    *,
-    how: Finding | None = None,
-    client: Any = None,
+    given: RunInputs, out: Path, *, how: Finding | None = None, client: Any = None
 ) -> Steps[tuple[Tracking, dict[str, Any], list[Note]]]:
     """Track files or a project and write the results; cells are found or repaired first if needed.
 

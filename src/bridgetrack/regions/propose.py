@@ -27,17 +27,8 @@ from bridgetrack.regions.regions import (
 )
 from bridgetrack.regions.tree import MergeTree, distinct, merge_tree
 from bridgetrack.segmentation.builtin import FrameView
-from bridgetrack.segmentation.cells import (
-    cut_edges,
-    joined_over,
-    least_signal,
-    usual_size,
-)
-from bridgetrack.segmentation.signal import (
-    Image,
-    blob_response,
-    gaussian,
-)
+from bridgetrack.segmentation.cells import cut_edges, joined_over, least_signal, usual_size
+from bridgetrack.segmentation.signal import Image, blob_response, gaussian
 
 _LOW = 0.5
 """Level of a more extended foreground, relative to the usual level."""
@@ -56,10 +47,7 @@ def label_sources(labels: Sequence[Movie]) -> tuple[str, ...]:
 
 
 def propose_frame(
-    view: FrameView,
-    *,
-    labels: dict[str, NDArray[Any]] | None = None,
-    t: int = 0,
+    view: FrameView, *, labels: dict[str, NDArray[Any]] | None = None, t: int = 0
 ) -> Regions:
     """Candidate regions of one frame.
 

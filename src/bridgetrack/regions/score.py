@@ -335,13 +335,7 @@ def teach(score: MovieScore, features: Array, targets: Targets, share: float = H
 # ---------------------------------------------------------------------- a choice by the score
 
 
-def prune(
-    regions: Regions,
-    score: Array,
-    per_cell: float,
-    *,
-    sure: Mask | None = None,
-) -> Index:
+def prune(regions: Regions, score: Array, per_cell: float, *, sure: Mask | None = None) -> Index:
     """The candidates worth choosing among, about `per_cell` of them per cell.
 
     Of candidates that are much alike the likeliest stays. Of the rest each place keeps its

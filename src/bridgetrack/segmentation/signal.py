@@ -48,11 +48,7 @@ def finite_image(image: NDArray[Any]) -> tuple[Image, Mask]:
 
 
 def cell_signal(
-    image: NDArray[Any],
-    foreground: str,
-    diameter: float,
-    smoothing: float,
-    sampling: Sampling,
+    image: NDArray[Any], foreground: str, diameter: float, smoothing: float, sampling: Sampling
 ) -> Signal:
     """Signal of one frame; `smoothing` is the sigma of a Gaussian filter, in pixels."""
     pixels, invalid = finite_image(image)

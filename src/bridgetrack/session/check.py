@@ -11,12 +11,7 @@ from psygnal import Signal
 from bridgetrack.active.suggestion import Suggestion
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError, sentence
-from bridgetrack.evaluation.sample import (
-    Sample,
-    SampleOptions,
-    draw_sample,
-    write_sample,
-)
+from bridgetrack.evaluation.sample import Sample, SampleOptions, draw_sample, write_sample
 from bridgetrack.pipeline.project import SAMPLE, judged_sample
 
 if TYPE_CHECKING:

@@ -14,14 +14,7 @@ from platformdirs import user_data_path
 from psygnal import Signal
 
 from bridgetrack.annotations.annotation_set import AnnotationSet
-from bridgetrack.annotations.files import (
-    ANSWERS,
-    ENDING,
-    PROJECT,
-    SUFFIX,
-    Journal,
-    folder_of,
-)
+from bridgetrack.annotations.files import ANSWERS, ENDING, PROJECT, SUFFIX, Journal, folder_of
 from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, OutputError

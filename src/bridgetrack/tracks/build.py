@@ -278,11 +278,7 @@ def _numbered(
 
 
 def _nodes(
-    detections: Detections,
-    kept: Mask,
-    number: Index,
-    chain: Index,
-    root: Index,
+    detections: Detections, kept: Mask, number: Index, chain: Index, root: Index
 ) -> pd.DataFrame:
     """One row per cell; `number` is that of the track of every chain."""
     # A table read from a file may have ids of its own; here the id is the detection's row.

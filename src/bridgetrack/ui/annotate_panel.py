@@ -29,12 +29,7 @@ from bridgetrack.annotations.annotation import Name, describe, short_words
 from bridgetrack.hypotheses.events import FATES
 from bridgetrack.io.results import track_path
 from bridgetrack.regions.mend import MaskAnswer
-from bridgetrack.session.cells import (
-    choice_words,
-    instead_words,
-    question_words,
-    shown_diameter,
-)
+from bridgetrack.session.cells import choice_words, instead_words, question_words, shown_diameter
 from bridgetrack.ui.layers import IMPORTED, find_role, path_of
 from bridgetrack.ui.looks import LOOKS, MEND_SIGNS
 from bridgetrack.ui.overlay import percent

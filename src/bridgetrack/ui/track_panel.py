@@ -10,25 +10,14 @@ from typing import Any
 
 import pandas as pd
 from qtpy.QtCore import QSignalBlocker, Qt
-from qtpy.QtWidgets import (
-    QCheckBox,
-    QDockWidget,
-    QFileDialog,
-    QListWidget,
-    QListWidgetItem,
-)
+from qtpy.QtWidgets import QCheckBox, QDockWidget, QFileDialog, QListWidget, QListWidgetItem
 
 from bridgetrack.errors import plural
 from bridgetrack.hypotheses.events import kind_words
 from bridgetrack.io.results import FORMATS
 from bridgetrack.pipeline.batch import TABLE, batch_steps
 from bridgetrack.pipeline.inputs import RunInputs, RunOptions
-from bridgetrack.pipeline.report import (
-    count_events,
-    count_words,
-    unclear_kinds,
-    unclear_words,
-)
+from bridgetrack.pipeline.report import count_events, count_words, unclear_kinds, unclear_words
 from bridgetrack.pipeline.tracking import Tracking
 from bridgetrack.session.background import Factory, Report
 from bridgetrack.tracks.colours import colourings

@@ -132,12 +132,7 @@ def fitted(choice: QComboBox) -> QComboBox:
 
 
 def button(
-    words: str,
-    tip: str,
-    act: Callable[[], None],
-    *,
-    key: str = "",
-    checkable: bool = False,
+    words: str, tip: str, act: Callable[[], None], *, key: str = "", checkable: bool = False
 ) -> QPushButton:
     """A button with its tooltip, and its key on the image if it has one."""
     name = {"Escape": "Esc", "Backspace": "Bksp"}.get(key, key)

@@ -6,13 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
-    QAbstractButton,
-    QButtonGroup,
-    QFileDialog,
-    QScrollArea,
-    QStackedWidget,
-)
+from qtpy.QtWidgets import QAbstractButton, QButtonGroup, QFileDialog, QScrollArea, QStackedWidget
 
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.errors import InputError
