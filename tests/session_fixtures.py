@@ -21,15 +21,7 @@ from bridgetrack.session.cells import proposals
 from bridgetrack.session.movie import MovieAndCells
 from bridgetrack.session.session import Session
 
-__all__ = [
-    "library",
-    "own_data_folder",
-    "pixels",
-    "said",
-    "session",
-    "source",
-    "whole_pixels",
-]
+__all__ = ["library", "own_data_folder", "pixels", "said", "session", "source", "whole_pixels"]
 
 FRAMES = 6
 PART = slice(64, 328)

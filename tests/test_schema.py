@@ -70,10 +70,7 @@ def test_the_file_and_the_place_are_named(keys, value, place):
     assert place in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "[]", "[" * 100_000, '{"x": NaN}'],
-)
+@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000, '{"x": NaN}'])
 def test_what_is_no_such_file_is_refused(text):
     with pytest.raises(ModelError, match=r"^a\.json: "):
         FORMAT.parse(text, "a.json")

@@ -52,8 +52,7 @@ def test_everything_is_found():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"speed": 1.0}, {"speed": float("nan")}, {"low": 6}, {"high": 9}, {"kind": "c"}],
+    "wrong", [{"speed": 1.0}, {"speed": float("nan")}, {"low": 6}, {"high": 9}, {"kind": "c"}]
 )
 def test_what_is_out_of_its_limits_is_named(wrong):
     with pytest.raises(bt.BridgetrackError, match=f"machine: {next(iter(wrong))}: "):

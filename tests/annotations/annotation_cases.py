@@ -41,9 +41,7 @@ def cell(frame, label):
 def event(kind, sources=(), targets=(), frame=0, gap=1):
     """An event between labels of a frame and a later one."""
     return EventRef(
-        kind,
-        tuple(cell(frame, i) for i in sources),
-        tuple(cell(frame + gap, j) for j in targets),
+        kind, tuple(cell(frame, i) for i in sources), tuple(cell(frame + gap, j) for j in targets)
     )
 
 

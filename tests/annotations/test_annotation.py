@@ -58,13 +58,7 @@ def test_alternatives_must_share_a_slot_and_differ():
         says("a1", "confirm", one, event(Event.DISAPPEAR, [1]))
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("created", "2024-01-01T00:00:00"),
-        ("source", ""),
-    ],
-)
+@pytest.mark.parametrize(("field", "value"), [("created", "2024-01-01T00:00:00"), ("source", "")])
 def test_bad_particulars_are_refused(field, value):
     with pytest.raises(InputError, match="annotation a1"):
         says("a1", "confirm", event(Event.MOVE, [1], [2]), **{field: value})

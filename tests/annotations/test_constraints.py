@@ -62,9 +62,7 @@ def test_rejecting_everything_proposed_is_listed_and_constrains_nothing():
     made = compiled(("reject", at(Event.MOVE, [0], [3])), hypotheses=few)
     assert made.sets[0].indices.tolist() == [2]
     made = compiled(
-        ("reject", at(Event.MOVE, [0], [3])),
-        ("reject", at(Event.DISAPPEAR, [0])),
-        hypotheses=few,
+        ("reject", at(Event.MOVE, [0], [3])), ("reject", at(Event.DISAPPEAR, [0])), hypotheses=few
     )
     assert len(made) == 0
     assert set(made.unused) == {"a1", "a2"}

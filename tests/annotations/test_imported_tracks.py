@@ -59,14 +59,8 @@ def test_a_merge_and_a_skip():
 @pytest.mark.parametrize(
     ("edges", "words"),
     [
-        (
-            [*EDGES, (12, 24, "move")],
-            "cell 2 in frame 1 to 3 later",
-        ),
-        (
-            [*EDGES, (1, 13, "move"), (2, 13, "move")],
-            "cell 3 in frame 1 to 3 earlier",
-        ),
+        ([*EDGES, (12, 24, "move")], "cell 2 in frame 1 to 3 later"),
+        ([*EDGES, (1, 13, "move"), (2, 13, "move")], "cell 3 in frame 1 to 3 earlier"),
         ([*without((1, 11)), (22, 11, "move")], "from 22 .* does not run forward in time"),
         ([*EDGES, (1, 99, "move")], "names the id 99, but there is no such"),
     ],

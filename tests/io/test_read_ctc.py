@@ -79,10 +79,7 @@ def test_three_daughters_are_read(tmp_path: Path) -> None:
         ("2 1 3 1", "row 2: its parent is still there"),
         ("2 3 3 1", "label 2 has a mask in frame 2, but the table has it in the frames 3 to 3"),
         ("9 2 3 1", "label 2 of frame 2 is not in it"),
-        (
-            "2 2 1000000000 1",
-            "ends in frame 1000000000, but the last mask is that of frame 3",
-        ),
+        ("2 2 1000000000 1", "ends in frame 1000000000, but the last mask is that of frame 3"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, row: str, message: str) -> None:
@@ -147,8 +144,7 @@ def test_folders_that_hold_no_truth(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "divisions"),
-    [("bacteria", 1684, 162), ("HL60-3D-small", 777, 8)],
+    ("name", "nodes", "divisions"), [("bacteria", 1684, 162), ("HL60-3D-small", 777, 8)]
 )
 def test_real_truth(shared_data: Path, name: str, nodes: int, divisions: int) -> None:
     tracks = read_ctc(shared_data / name).tracks

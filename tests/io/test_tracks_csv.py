@@ -79,10 +79,7 @@ def test_a_column_of_whole_lineages_is_not_taken_for_tracks(tmp_path: Path) -> N
         ("t,y,x,id,parent_id\n0,1,1,1,\n1,1,1,2,9\n", "row 3: the parent 9 is not in the table"),
         ("t,y,x,id\n0,1,1,1\n", "nothing says which cell comes from which"),
         ("t,track,y,x,parent\n0,1,1,1,4\n", "row 2: the parent track 4 is not"),
-        (
-            "t,track,y,x,parent\n1,1,1,1,2\n0,2,1,1,0\n1,2,1,1,0\n",
-            "row 2: .*parent 2 in frame 1;",
-        ),
+        ("t,track,y,x,parent\n1,1,1,1,2\n0,2,1,1,0\n1,2,1,1,0\n", "row 2: .*parent 2 in frame 1;"),
         ("t,track,y,x,parent\n0,1,1,1,0\n1,2,1,1,1\n2,2,1,1,0\n", "2 names different parents"),
     ],
 )

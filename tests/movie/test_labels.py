@@ -19,8 +19,7 @@ FRAMES = np.zeros((3, 6, 7), dtype=np.float32)
 
 
 @pytest.mark.parametrize(
-    ("value", "why"),
-    [(1.5, "whole"), (-1, "negative"), (np.nan, "finite"), (1e12, "above")],
+    ("value", "why"), [(1.5, "whole"), (-1, "negative"), (np.nan, "finite"), (1e12, "above")]
 )
 def test_wrong_labels_are_named(value: float, why: str) -> None:
     frames = FRAMES.copy()

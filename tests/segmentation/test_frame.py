@@ -55,11 +55,7 @@ def test_uneven_background_is_removed():
 
 
 @settings(max_examples=5)
-@given(
-    factor=st.floats(0.01, 300),
-    offset=st.floats(-500, 500),
-    seed=st.integers(0, 1000),
-)
+@given(factor=st.floats(0.01, 300), offset=st.floats(-500, 500), seed=st.integers(0, 1000))
 def test_brightness_and_contrast_do_not_matter(factor, offset, seed):
     picture = photograph(blobs((140, 200), GRID, 10), seed=seed)
     plain = segment_frame(picture)
@@ -89,12 +85,7 @@ def test_labels_are_consecutive_whole_pieces(centres, clear):
 
 
 @pytest.mark.parametrize(
-    "picture",
-    [
-        np.zeros((40, 50)),
-        np.full((5, 20, 20), np.nan),
-        np.zeros((3, 2, 1)),
-    ],
+    "picture", [np.zeros((40, 50)), np.full((5, 20, 20), np.nan), np.zeros((3, 2, 1))]
 )
 def test_frames_without_cells(picture):
     found = segment_frame(picture)

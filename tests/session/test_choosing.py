@@ -310,8 +310,5 @@ def test_cells_of_verified_tracks_and_confirmed_events_stay_as_drawn(doubtful) -
 
 def test_progress_of_a_search_only_goes_forward() -> None:
     movie, shares = open_movie(drawn(2)[0], axes="TYX"), list[float]()
-    run(
-        CellSearch(movie, Finding()).in_memory(),
-        lambda s: shares.append(s.done),
-    )
+    run(CellSearch(movie, Finding()).in_memory(), lambda s: shares.append(s.done))
     assert len(set(shares)) > 2 and shares == sorted(shares) and shares[-1] <= 1
