@@ -45,12 +45,14 @@ def test_the_last_frame_has_none_after_it(source):
 
 def test_pictures_name_the_cells_and_number_the_alternatives():
     labels = np.zeros((2, 60, 60), dtype=np.uint16)
-    labels[:, 20:28, 20:28], labels[:, 20:28, 34:42] = 3, 4
+    labels[:, 20:28, 20:28], labels[:, 20:28, 34:42], labels[:, 52:60, 20:28] = 3, 4, 5
     three, four = (CellRef(1, k, (23.5, x)) for k, x in ((3, 23.5), (4, 37.5)))
+    beyond = CellRef(1, 5, (55.5, 23.5))
     mother = CellRef(0, 3, three.position)
     move = EventRef(Event.MOVE, (mother,), (three,))
     divide = EventRef(Event.DIVIDE, (mother,), (three, four))
-    asked = question(divide, event=move, slot=("fate", mother.cell))
+    leap = EventRef(Event.MOVE, (mother,), (beyond,))
+    asked = question(divide, leap, event=move, slot=("fate", mother.cell))
     faint = np.where(labels == 3, 10.0, np.where(labels == 4, 1000.0, 1.0))
     image = open_movie(faint, axes="TYX")
     before, after = run(picture_steps(asked, open_labels(labels, axes="TYX"), image, 8.0, COLOURS))
