@@ -46,22 +46,29 @@ def test_the_last_frame_has_none_after_it(source):
 def test_pictures_name_the_cells_and_number_the_alternatives():
     labels = np.zeros((2, 60, 60), dtype=np.uint16)
     labels[:, 20:28, 20:28], labels[:, 20:28, 34:42], labels[:, 52:60, 20:28] = 3, 4, 5
+    labels[0, 20:28, 20:28] = 7
     three, four = (CellRef(1, k, (23.5, x)) for k, x in ((3, 23.5), (4, 37.5)))
     beyond = CellRef(1, 5, (55.5, 23.5))
-    mother = CellRef(0, 3, three.position)
+    mother = CellRef(0, 7, three.position)
     move = EventRef(Event.MOVE, (mother,), (three,))
     divide = EventRef(Event.DIVIDE, (mother,), (three, four))
     leap = EventRef(Event.MOVE, (mother,), (beyond,))
     asked = question(divide, leap, event=move, slot=("fate", mother.cell))
-    faint = np.where(labels == 3, 10.0, np.where(labels == 4, 1000.0, 1.0))
+    faint = np.where(np.isin(labels, (3, 7)), 10.0, np.where(labels == 4, 1000.0, 1.0))
     image = open_movie(faint, axes="TYX")
     before, after = run(picture_steps(asked, open_labels(labels, axes="TYX"), image, 8.0, COLOURS))
-    assert [t.words(named) for t in before.tags] == ["#3"]
+    assert [t.words(named) for t in before.tags] == ["#7"]
     assert {t.words(named): t.colour for t in after.tags} == {
         "2": COLOURS[Event.DIVIDE], "#3": "#ffffff", "#4": "#ffffff",
     }  # fmt: skip
     assert coloured(before, Event.DIVIDE) == 0 and coloured(after, Event.DIVIDE) > 50
     assert sorted(np.unique(before.pixels[..., 2]))[-2] > 150, "the faint cell is seen"
+
+
+def test_a_beginning_is_shown_with_the_frame_before():
+    cell = CellRef(5, 3, (23.5, 23.5))
+    asked = question(event=EventRef(Event.APPEAR, (), (cell,)), slot=("history", cell.cell))
+    assert (asked.frame, asked.last_frame) == (4, 5)
 
 
 def test_a_late_division_is_shown_in_all_its_frames(source):

@@ -32,6 +32,11 @@ def test_sources_in_different_frames_are_refused():
         EventRef(Event.MERGE, (cell(0, 1), cell(1, 2)), (cell(2, 3),))
 
 
+def test_an_event_is_the_same_in_whatever_order_its_cells_are_named():
+    for kind, order in ((Event.MERGE, ([1, 2], [3])), (Event.DIVIDE, ([3], [1, 2]))):
+        assert event(kind, *order) == event(kind, *(side[::-1] for side in order))
+
+
 def test_a_daughter_may_be_a_frame_late_and_no_more():
     late = EventRef(Event.DIVIDE, (cell(0, 1),), (cell(2, 3), cell(1, 2)))
     assert late.complete and [c.frame for c in late.targets] == [1, 2]

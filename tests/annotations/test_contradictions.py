@@ -51,6 +51,11 @@ PAIRS = [
         "rejected",
     ),
     (
+        confirm("a1", Event.DIVIDE, [1], [2, 3]),
+        says("a2", "reject", EventRef(Event.DIVIDE, (cell(0, 1),))),
+        "cell 1 in frame 0 divides into cell 2 and cell 3: this is both confirmed and rejected",
+    ),
+    (
         confirm("a1", Event.DISAPPEAR, [1]),
         says("a2", "one_of", event(MOVE, [1], [2]), event(MOVE, [1], [3])),
         "cell 1 in frame 0: other answers exclude every one of the 2 alternatives given for it",
