@@ -38,7 +38,7 @@ from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.pipeline.scene import annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import Training, train_steps

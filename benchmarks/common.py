@@ -29,7 +29,7 @@ from bridgetrack.detections.table import Detections
 from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import Regularizer, TrainingResult, fit
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare, propose
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel

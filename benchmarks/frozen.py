@@ -41,7 +41,7 @@ from answers import suggested as suggested_answers
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.learning import LOSSES
 from bridgetrack.learning.risk import Risk
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.pipeline.scene import annotate, prepare
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel

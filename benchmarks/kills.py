@@ -304,8 +304,7 @@ class Annotator:
 
 def prepare(root: Path) -> tuple[list[Case], Path]:
     """Movies, answers, projects and models; and the commands that are killed."""
-    from bridgetrack.models.model import save_model
-    from bridgetrack.models.shipped import untrained_model
+    from bridgetrack.models.model import save_model, untrained_model
     from simulator import SimulationSettings, simulate_to_folder
 
     given, out = root / "given", root / "out"

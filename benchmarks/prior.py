@@ -26,8 +26,7 @@ from bridgetrack.annotations.from_tracks import draw_annotations
 from bridgetrack.arrays import Array
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.learning import L2, Domain, LearningOptions, Stacked, fit
-from bridgetrack.models.model import Model, save_model
-from bridgetrack.models.shipped import shipped_model, untrained_model
+from bridgetrack.models.model import Model, save_model, shipped_model, untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet, build_training_set

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.training.training_set import TrainingSet
 from common import Task, arguments, header, load_task, row, score, spread
 from papers.active_perceptron import AlgorithmOptions, active_perceptron, max_margin

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.options import TrainingOptions

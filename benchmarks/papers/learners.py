@@ -34,7 +34,7 @@ from bridgetrack.learning import (
     online,
     risk,
 )
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import TrainingSet
 from common import arguments, header, learned, load_task, row, spread, training_data

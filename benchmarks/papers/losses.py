@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from bridgetrack.learning import L2, LOSSES
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from common import (
     Task,

@@ -30,7 +30,7 @@ from bridgetrack.annotations.annotation import Annotation, Kind
 from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.arrays import Array
 from bridgetrack.learning import CRITERIA, L2, LearningOptions
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.training.tracking_model import ENOUGH, TrackingModel
 from bridgetrack.training.training_set import TrainingSet

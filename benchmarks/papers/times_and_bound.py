@@ -27,7 +27,7 @@ from bridgetrack.inference.gibbs import gibbs
 from bridgetrack.inference.problem import Problem
 from bridgetrack.learning import L2, LOSSES, train_perceptron
 from bridgetrack.learning.risk import Risk
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import run
 from bridgetrack.training.tracking_model import TrackingModel

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from bridgetrack.annotations.from_tracks import draw_annotations
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps

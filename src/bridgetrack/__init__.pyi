@@ -33,8 +33,8 @@ from .models.library import Library as Library
 from .models.model import Model as Model
 from .models.model import load_model as load_model
 from .models.model import save_model as save_model
-from .models.shipped import shipped_model as shipped_model
-from .models.shipped import untrained_model as untrained_model
+from .models.model import shipped_model as shipped_model
+from .models.model import untrained_model as untrained_model
 from .movie.geometry import Geometry as Geometry
 from .movie.movie import Movie as Movie
 from .movie.opening import open_labels as open_labels

@@ -11,7 +11,7 @@ from bridgetrack.active.accuracy import ENOUGH, ENOUGH_RANDOM, advice, estimate_
 from bridgetrack.active.suggester import random_order
 from bridgetrack.annotations.annotation import RANDOM, SUGGESTED, Annotation, Kind
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.training.estimate import ErrorEstimate, estimate_accuracy
 from training.training_cases import plain_scene, says, with_annotations
 

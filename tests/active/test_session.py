@@ -16,7 +16,7 @@ from bridgetrack.annotations.files import save_annotations
 from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run
 from bridgetrack.training.train import train_steps

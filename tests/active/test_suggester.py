@@ -12,7 +12,7 @@ from bridgetrack.annotations.annotation import FATE, HISTORY, Kind
 from bridgetrack.detections.table import cell_diameter
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run
 from scenes import label_movie, simulated

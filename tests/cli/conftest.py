@@ -11,7 +11,7 @@ import tifffile
 
 from bridgetrack.annotations.files import load_annotations
 from bridgetrack.cli.main import main
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from project_files import write_project
 from simulator import SimulationSettings, simulate_to_folder
 

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from bridgetrack.models.library import ENVIRONMENT
-from bridgetrack.models.model import save_model
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import save_model, untrained_model
 
 
 @pytest.fixture(autouse=True)

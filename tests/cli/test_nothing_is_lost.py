@@ -12,8 +12,7 @@ from bridgetrack import files as bt_files
 from bridgetrack.errors import OutputError
 from bridgetrack.files import refuse_other, sign, signed
 from bridgetrack.io.results import FORMATS
-from bridgetrack.models.model import save_model
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import save_model, untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from cli.conftest import content, folder, project_of, squares, write_tiff
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bridgetrack.io.csv import read_tracks_csv
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.pipeline.runs import given_run
 from cli.conftest import project_of
 

@@ -10,8 +10,7 @@ from bridgetrack.annotations.annotation_set import AnnotationSet
 from bridgetrack.annotations.files import load_annotations, save_annotations
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import ENVIRONMENT
-from bridgetrack.models.model import load_model, save_model
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import load_model, save_model, untrained_model
 from cli.conftest import project_of
 from project_files import write_project
 

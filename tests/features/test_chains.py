@@ -7,7 +7,7 @@ from bridgetrack.features.default import default_features
 from bridgetrack.features.view import STEPS
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.pipeline.scene import prepare
 from bridgetrack.progress import run
 from gallery import movie_of

@@ -7,7 +7,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureMatrix
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from gallery import BY_NAME
 from scenes import situation_scene
 

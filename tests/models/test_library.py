@@ -10,8 +10,7 @@ import pytest
 
 from bridgetrack.errors import ModelError
 from bridgetrack.models.library import ENVIRONMENT, Library, find_model, find_model_file
-from bridgetrack.models.model import save_model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import save_model, shipped_model
 
 EARLIER = Path(__file__).parents[1] / "golden" / "files" / "library"
 

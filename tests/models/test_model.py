@@ -19,8 +19,8 @@ from bridgetrack.models.model import (
     model_text,
     model_to_json,
     save_model,
+    untrained_model,
 )
-from bridgetrack.models.shipped import untrained_model
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 POSITIVE = st.floats(1e-6, 1e6)

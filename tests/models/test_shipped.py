@@ -5,7 +5,7 @@ import numpy as np
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import Feature, FeatureSet
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import shipped_model, untrained_model
+from bridgetrack.models.model import shipped_model, untrained_model
 
 
 def test_untrained_weights_are_those_shipped_and_tied_alike():

@@ -15,7 +15,7 @@ from bridgetrack.errors import InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.features.feature import FeatureMatrix
 from bridgetrack.hypotheses.alternatives import alternative_evidence
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.movie.geometry import Geometry
 from bridgetrack.pipeline.joint import (
     BIAS,

@@ -15,7 +15,7 @@ from bridgetrack.annotations.history import AnswerChange, AnswerHistory
 from bridgetrack.errors import InputError
 from bridgetrack.files import sample_folder
 from bridgetrack.io.tables import read_detections_csv
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.movie import open_labels, save_labels
 from bridgetrack.pipeline.inputs import RunInputs
 from bridgetrack.pipeline.project import MovieFile, Project, is_project, load_project, save_project

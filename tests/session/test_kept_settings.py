@@ -13,8 +13,7 @@ from bridgetrack.annotations.anchor import event_refs
 from bridgetrack.annotations.annotation import Kind
 from bridgetrack.hypotheses.events import EVERYTHING, EventKinds
 from bridgetrack.models.library import SHIPPED
-from bridgetrack.models.model import model_to_json, save_model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import model_to_json, save_model, shipped_model
 from bridgetrack.pipeline.project import Outcome, Scale, Settings
 from bridgetrack.session.session import Session
 from bridgetrack.session.training import PRESENT

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from bridgetrack.learning import L1, L2, LOSSES
 from bridgetrack.learning.risk import Risk
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import (
     CONFIDENT,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bridgetrack.errors import ContradictionError
 from bridgetrack.learning import L2, LearningOptions, fit
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.training.tracking_model import TrackingModel
 from bridgetrack.training.training_set import build_training_set
 from models import entropy_of

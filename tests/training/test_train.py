@@ -7,7 +7,7 @@ import pytest
 
 from bridgetrack.annotations.annotation import RANDOM, Kind
 from bridgetrack.hypotheses.events import Event
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import untrained_model
 from bridgetrack.progress import run
 from bridgetrack.training.fit import errors_of
 from bridgetrack.training.options import TrainingOptions, default_lambda

@@ -15,8 +15,7 @@ from bridgetrack.hypotheses.events import Event, Events
 from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Problem
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import untrained_model
+from bridgetrack.models.model import Model, untrained_model
 from bridgetrack.pipeline.scene import Scene, annotate, prepare
 from bridgetrack.pipeline.tracking import track_scene
 from bridgetrack.progress import run

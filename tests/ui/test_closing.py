@@ -10,7 +10,7 @@ from qtpy.QtCore import QPoint, QTimer
 from qtpy.QtWidgets import QApplication, QFileDialog, QMessageBox
 
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.ui.layers import camera_of, find_role, tags_of
 from bridgetrack.ui.state import may_close, state_of
 from bridgetrack.ui.workflow import fill

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bridgetrack.annotations.history import AnswerChange
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.ui.picking import Mode
 
 

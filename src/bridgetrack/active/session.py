@@ -41,8 +41,7 @@ from bridgetrack.errors import InputError, plural, sentence
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingStep
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.pipeline.scene import Scene, annotate
 from bridgetrack.pipeline.tracking import Tracking, known_solution
 from bridgetrack.progress import Progress, Steps, begin

@@ -24,8 +24,7 @@ from bridgetrack.evaluation.truth import true_events
 from bridgetrack.files import check_file, signed
 from bridgetrack.io.ctc import read_ctc
 from bridgetrack.models.library import SHIPPED, Library, find_model_file
-from bridgetrack.models.model import save_model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import save_model, shipped_model
 from bridgetrack.pipeline.inputs import RunInputs, RunOptions, left_out, open_cells, open_model
 from bridgetrack.pipeline.project import is_project, load_project
 from bridgetrack.pipeline.scene import prepare

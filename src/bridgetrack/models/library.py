@@ -15,8 +15,7 @@ from platformdirs import user_data_path
 
 from bridgetrack.errors import ModelError
 from bridgetrack.files import as_path, check_readable
-from bridgetrack.models.model import Model, load_model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, load_model, shipped_model
 
 ENVIRONMENT = "BRIDGETRACK_MODELS"
 """Variable that names another folder than the user's."""

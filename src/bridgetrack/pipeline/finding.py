@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from bridgetrack.annotations.mask_answers import MaskAnswers, as_candidates, targets
 from bridgetrack.errors import InputError, warn
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.movie.movie import (
     Movie,
     check_labels,

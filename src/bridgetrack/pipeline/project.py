@@ -38,8 +38,7 @@ from bridgetrack.files import as_path, replacing, resolved, staged, write_text
 from bridgetrack.hypotheses.events import EventKinds
 from bridgetrack.io.results import FORMATS
 from bridgetrack.io.tables import TABLES, read_detections_csv
-from bridgetrack.models.model import MODEL_FILE, Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import MODEL_FILE, Model, shipped_model
 from bridgetrack.movie import Geometry, Movie, label_writer, open_labels, open_movie
 from bridgetrack.movie.geometry import GeometryField, geometry_to_json
 from bridgetrack.movie.movie import label_frame

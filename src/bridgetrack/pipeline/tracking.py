@@ -20,8 +20,7 @@ from bridgetrack.inference.margins import margin_bounds
 from bridgetrack.inference.problem import Solution
 from bridgetrack.inference.solve import resolve, solve, solve_steps
 from bridgetrack.io.results import write_results
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.progress import Progress, Steps, begin, relayed
 from bridgetrack.tracks.build import build_tracks

@@ -46,8 +46,7 @@ from bridgetrack.inference.margins import margin_bounds, reduced_costs
 from bridgetrack.inference.problem import Problem, Solution, components
 from bridgetrack.inference.relax import SolverLimits, prices
 from bridgetrack.inference.solve import solve
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.movie.movie import Movie
 from bridgetrack.pipeline.memory import even_windows, parse_memory, windows_within
 from bridgetrack.pipeline.scene import Scene, check_kinds, measure, propose

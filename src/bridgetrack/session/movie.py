@@ -14,8 +14,7 @@ from psygnal import Signal
 from bridgetrack.detections.table import Detections
 from bridgetrack.errors import InputError
 from bridgetrack.hypotheses.events import EventKinds
-from bridgetrack.models.model import Model, model_to_json
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, model_to_json, shipped_model
 from bridgetrack.movie import Geometry, Movie
 from bridgetrack.pipeline.finding import Finding
 from bridgetrack.pipeline.inputs import open_cells

@@ -35,8 +35,7 @@ from bridgetrack.annotations.store import AutosavingStore
 from bridgetrack.errors import BridgetrackError, InputError, plural
 from bridgetrack.hypotheses.events import EVERYTHING
 from bridgetrack.models.library import Library
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.movie import check_same_extent
 from bridgetrack.pipeline.project import load_project
 from bridgetrack.pipeline.scene import Scene

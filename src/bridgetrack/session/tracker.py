@@ -12,7 +12,7 @@ from bridgetrack.errors import BridgetrackError, InputError
 from bridgetrack.features.default import default_features
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.io.results import write_results
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import shipped_model
 from bridgetrack.pipeline.report import methods_text
 from bridgetrack.pipeline.scene import Scene, annotate, fingerprints, prepare, remeasure
 from bridgetrack.pipeline.tracking import Tracking, resolve_steps, track_scene

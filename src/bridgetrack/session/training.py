@@ -12,8 +12,7 @@ from bridgetrack.annotations.annotation import NOUN, Annotation
 from bridgetrack.errors import sentence
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.models.library import SHIPPED, Library
-from bridgetrack.models.model import Model, load_model, save_model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, load_model, save_model, shipped_model
 from bridgetrack.pipeline.project import Outcome
 from bridgetrack.pipeline.tracking import known_solution
 from bridgetrack.progress import Steps

@@ -38,8 +38,7 @@ from bridgetrack.features.feature import FeatureSet
 from bridgetrack.hypotheses.events import Event
 from bridgetrack.inference.solve import solve
 from bridgetrack.learning import TrainingResult, TrainingStep
-from bridgetrack.models.model import Model
-from bridgetrack.models.shipped import shipped_model
+from bridgetrack.models.model import Model, shipped_model
 from bridgetrack.pipeline.scene import Scene
 from bridgetrack.pipeline.tracking import explain_contradiction
 from bridgetrack.progress import Progress, Steps, begin
