@@ -83,6 +83,9 @@ def test_the_table_counts_divisions_growth_and_certainty(tracks):
     )
     table = track_table(replace(tracks, events=sure)).set_index("track_id")
     assert table["certainty"].tolist() == [0.5, 0.5, 0.5, 1, 1]
+    coloured = colouring(replace(tracks, events=sure), "certainty")
+    assert {coloured.shades[coloured.track_id == k].min() for k in (1, 2, 3)} == {0}
+    assert {coloured.shades[coloured.track_id == k].min() for k in (4, 5)} == {1}
 
 
 def test_pieces_of_one_cell_are_one_sight():
