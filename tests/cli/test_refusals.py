@@ -107,7 +107,7 @@ def test_lost_annotations_are_told(run, labels, tmp_path):
     assert used in shown and "annotation u0" not in shown
     assert "cell 9 in frame 0" in shown
     learned = run("train", *words, tmp_path / "m").out
-    assert "note: for 1 more the answer was: cannot tell" in learned and "u0" not in learned
+    assert "note: 1 answered 'cannot tell': nothing is learned" in learned and "u0" not in learned
 
 
 def moved(clicks, kept, **movie):

@@ -389,7 +389,8 @@ def remarks(
         for name, words in (*why.items(), *scene.constraints.unused.items())
     ]
     if scene.constraints.unsure:
-        notes.append(f"for {scene.constraints.unsure} more the answer was: cannot tell")
+        n = scene.constraints.unsure
+        notes.append(f"{n} answered 'cannot tell': nothing is learned from such answers")
     if not data.single.any():
         notes.append("all annotations are rejections; confirm some events, too")
     for event in (Event.MOVE, Event.DIVIDE, Event.APPEAR, Event.DISAPPEAR):

@@ -41,7 +41,7 @@ class TrackPanel(Panel):
             "Table and plots…", "All tracks below the image, with lineage trees and plots",
             self.open_explorer,
         )  # fmt: skip
-        self.check = CheckBox(self)
+        self.check = AccuracyCheck(self)
         self.add(self.colour)
         self.add(row(self.explore, self.check.go))
         self.add(self.check)
@@ -121,7 +121,7 @@ class UnclearBox(Column):
         self._session.settings.set_kinds(replace(self._session.kinds, **{self._kind: False}))
 
 
-class CheckBox(Column):
+class AccuracyCheck(Column):
     """A button that draws a sample of the tracks to judge, and the outcome."""
 
     def __init__(self, panel: Panel) -> None:
